@@ -1,0 +1,1 @@
+//! A recording fake of the Garage admin API and cluster layout.

@@ -1,0 +1,1 @@
+//! The engine: sites, scenarios, waits, history, checks, report.

@@ -1,0 +1,32 @@
+//! The recorded history of a run: what happened, in one total order.
+//!
+//! A history is a JSON Lines file. Its first line is a [`Header`], every further line a [`Record`]: a gap-free
+//! sequence number, two clocks, the source that saw the event, and the [`Event`] itself. A request and its answer
+//! are two events, so that what was in flight at a crash stays visible.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`event`] | the kinds of events; start here |
+//! | [`record`] | one line: order, clocks, source |
+//! | [`header`] | the first line, and the schema's name |
+//! | [`reader`] | reading a file, and what can be wrong with one |
+//! | [`writer`] | appending, so that a kill tears at most the last line |
+//! | [`clock`] | the two clocks |
+//! | [`schema`] | the published JSON Schema |
+//!
+//! No secret is ever part of an event: tokens appear as labels, and bodies only of calls that carry none.
+
+pub mod clock;
+pub mod event;
+pub mod header;
+pub mod reader;
+pub mod record;
+pub mod schema;
+pub mod writer;
+
+pub use clock::Moment;
+pub use event::{Audit, CallBegin, CallEnd, Event, Fault, Log, State, Step};
+pub use header::{Header, SCHEMA};
+pub use reader::{History, ReadError};
+pub use record::{Record, Source};
+pub use writer::{Journal, WriteError};

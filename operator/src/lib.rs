@@ -1,0 +1,1 @@
+//! The reference operator: one layout writer in a Garage federation.

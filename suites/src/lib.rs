@@ -1,0 +1,1 @@
+//! Scenarios, their test binaries, and the onewriter program.
