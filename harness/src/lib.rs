@@ -14,5 +14,7 @@ pub mod checks;
 pub mod failure;
 pub mod garage;
 pub mod history;
+pub mod report;
+pub mod scenario;
 pub mod site;
 pub mod wait;
