@@ -123,7 +123,7 @@ async fn delete_all(
     for object in listed.items {
         let name = object.name_any();
         match api.delete(&name, &DeleteParams::default()).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => continue,
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(error) => return Err(Failure::harness(site, format!("delete {kind} {name}"), error)),
             Ok(_) => leaving.push(Leaving { api: api.clone(), kind, name }),
         }
