@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`system`] | the stage of a cell; start here |
 //! | [`checks`] | what every history of a federation must satisfy |
+//! | [`evidence`] | what is saved of a cell before it is taken down |
 //! | [`role`] | the part that a site plays |
 //! | [`mesh`] | a cell's own secret and tokens |
 //! | [`hub`] | the client of the hub's control API |
@@ -13,6 +14,7 @@
 
 pub mod admin;
 pub mod checks;
+pub mod evidence;
 pub mod hub;
 pub mod mesh;
 pub mod objects;

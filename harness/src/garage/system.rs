@@ -52,6 +52,10 @@ impl System for Garage {
         .boxed()
     }
 
+    fn save_evidence<'a>(&'a self, scope: &'a Scope, passed: bool) -> BoxFuture<'a, ()> {
+        super::evidence::save(scope, passed).boxed()
+    }
+
     fn close<'a>(&'a self, scope: &'a Scope, _mesh: Option<&'a Mesh>) -> BoxFuture<'a, Result<(), Failure>> {
         async move {
             try_join(remove_objects(scope, Site::East), remove_objects(scope, Site::West)).await?;
