@@ -1,1 +1,4 @@
 //! The engine: sites, scenarios, waits, history, checks, report.
+
+pub mod entry;
+pub mod process;
