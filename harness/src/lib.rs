@@ -7,16 +7,25 @@
 //! | [`wait`] | waiting on a watch, with a deadline |
 //! | [`history`] | what the harness records, and how the sources become one order |
 //! | [`checks`] | judging a history |
+//! | [`run`] | a run: cells on a pair, their history, its verdict |
+//! | [`report`] | the verdict, for programs and for people |
 //! | [`garage`] | Garage as the system under test |
+//! | [`pair`] | a running pair of sites, as its clients see it |
+//! | [`supervisor`] | who owns a pair, and for how long |
+//! | [`process`] | children that cannot outlive us, and identities that survive a kill |
+//! | [`entry`] | how an executable serves as its own helper |
 //! | [`failure`] | why a cell did not reach its end |
 
 pub mod checks;
+pub mod entry;
 pub mod failure;
 pub mod garage;
 pub mod history;
 pub mod pair;
+pub mod process;
 pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod site;
+pub mod supervisor;
 pub mod wait;
