@@ -28,7 +28,7 @@ lint:
 
 # Licences and sources of what we depend on.
 deny:
-    cargo deny --offline check licenses bans sources
+    cargo deny --locked check licenses bans sources
 
 # Write the generated files (CRDs, JSON Schemas) anew.
 generate:
