@@ -16,7 +16,7 @@ use crate::failure::{BoxError, Failure, chain};
 use crate::history::Recorder;
 use crate::pair::PairDescription;
 use crate::report::verdict::Problem;
-use crate::report::{Exit, Verdict, junit};
+use crate::report::{Exit, Verdict};
 use crate::scenario::system::Planned;
 use crate::scenario::{Abort, AbortSwitch, Blame, CellReport, Limits, Scope, System, runner};
 use crate::site::{PerSite, Site};
@@ -36,8 +36,8 @@ pub struct RunOptions {
 
 /// Runs `plan` on `pair`, judges the history, and leaves everything in `directory`.
 ///
-/// The verdict covers the cells' teardown, not the pair's. It is returned and written also when something went
-/// wrong on the way; the reasons are then among its problems.
+/// The verdict covers the cells' teardown, not the pair's. It is returned also when something went wrong on the way;
+/// the reasons are then among its problems. Writing it down is left to the caller, who may add to it.
 pub async fn execute<S: System>(
     system: &S,
     plan: Vec<Planned<S>>,
@@ -56,7 +56,7 @@ pub async fn execute<S: System>(
         Err(error) => {
             let problem =
                 Problem::new(Exit::SetupFailed, format!("the run cannot begin: {}", chain(error.as_ref())));
-            return finish(directory, Verdict::new(directory.run(), vec![], vec![], vec![problem]));
+            return Verdict::new(directory.run(), vec![], vec![], vec![problem]);
         }
     };
     let namespaces = plan.iter().map(|(_, cell)| Scope::namespace_of(cell, &directory.suffix())).collect();
@@ -77,7 +77,7 @@ pub async fn execute<S: System>(
     verdict.durations_ms.clone_from(&pair.durations_ms);
     let cells_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     verdict.durations_ms.insert("cells".to_owned(), cells_ms);
-    finish(directory, verdict)
+    verdict
 }
 
 struct Run<'a> {
@@ -152,6 +152,7 @@ fn of_abort(abort: Abort) -> Problem {
         Blame::System => Exit::ScenarioFailed,
         Blame::Harness => Exit::Unknown,
         Blame::Interrupt => Exit::Interrupted,
+        Blame::Terminate => Exit::Terminated,
     };
     Problem::new(exit, abort.reason)
 }
@@ -188,21 +189,6 @@ pub fn coverage(history: &History) -> BTreeMap<String, u64> {
     }
     counts.insert("events".to_owned(), history.records.len() as u64);
     counts
-}
-
-/// Writes the verdict in its forms. A verdict that cannot be written is still returned, with that problem added.
-fn finish(directory: &RunDirectory, mut verdict: Verdict) -> Verdict {
-    if let Err(error) = write_verdict(directory, &verdict) {
-        let problem = Problem::new(Exit::Internal, chain(error.as_ref()));
-        verdict.problems.push(problem);
-    }
-    verdict
-}
-
-fn write_verdict(directory: &RunDirectory, verdict: &Verdict) -> Result<(), BoxError> {
-    directory.write_json("verdict.json", verdict)?;
-    directory.write("junit.xml", junit::render(verdict)?.as_bytes())?;
-    Ok(())
 }
 
 /// A client for the kubeconfig at `path`, and for no other: the user's own configuration is never read.

@@ -11,8 +11,10 @@ pub enum Blame {
     System,
     /// A part of the harness died: nothing can be told.
     Harness,
-    /// A person or another program asked for it.
+    /// A person interrupted it.
     Interrupt,
+    /// Another program asked it to end.
+    Terminate,
 }
 
 /// Why a run ends early.

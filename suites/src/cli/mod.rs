@@ -13,6 +13,7 @@ mod output;
 mod progress;
 mod run;
 mod schema;
+mod start;
 mod status;
 mod up;
 
