@@ -142,5 +142,11 @@ impl StartError {
 
 /// An error and its sources, outermost first, one text each.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> Vec<String> {
-    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect()
+    let mut texts = vec![error.to_string()];
+    let mut source = error.source();
+    while let Some(error) = source {
+        texts.push(error.to_string());
+        source = error.source();
+    }
+    texts
 }
