@@ -87,7 +87,7 @@ async fn start(
     let options: PairOptions = serde_json::from_value(context.options.clone())?;
     let objects = manifests::parse(&manifests)?;
     let progress = SinkProgress(context.progress.clone());
-    let environment = toolchain::Environment::of_process();
+    let environment = toolchain::Environment::of_process()?;
     let binaries = toolchain::prepare(&environment, &context.launcher, &progress).await?;
     let program = resolve(options, context.clone()).await?;
     phases.ended("prepare");
@@ -220,11 +220,10 @@ fn describe(
 }
 
 fn versions() -> BTreeMap<String, String> {
-    let pins = toolchain::pins::Pins::embedded();
     [
         ("onewriter".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-        ("kubernetes".to_owned(), pins.kubernetes().to_owned()),
-        ("etcd".to_owned(), pins.etcd().to_owned()),
+        ("kubernetes".to_owned(), toolchain::pins::kubernetes_version().to_owned()),
+        ("etcd".to_owned(), toolchain::pins::etcd_version().to_owned()),
     ]
     .into()
 }
@@ -280,7 +279,6 @@ struct SinkProgress(ProgressSink);
 
 impl crate::progress::Progress for SinkProgress {
     fn report(&self, event: crate::progress::Event<'_>) {
-        let (part, message) = crate::progress::in_words(event);
-        self.0.report(part, message);
+        self.0.report("sites", crate::progress::lines::line(event));
     }
 }
