@@ -76,7 +76,7 @@ async fn attach(cell: &str) -> Result<Client, Failed> {
 async fn forward_death(client: &Client, abort: &AbortSwitch) {
     let death = client.died().await;
     abort.abort(abort_of(&death));
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// What the death of a part means for a run.

@@ -20,4 +20,5 @@ pub mod mesh;
 pub mod objects;
 pub mod progress;
 pub mod role;
+pub mod runtime;
 pub mod system;

@@ -1,6 +1,5 @@
 //! The history of a run: what the harness adds to it, and how its sources become one.
 
-pub mod audit;
 pub mod merge;
 pub mod recorder;
 pub mod tail;

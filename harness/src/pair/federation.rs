@@ -16,7 +16,7 @@ use super::operator::{self, OperatorLaunch, RunningOperator};
 use super::{HubDescription, OperatorDescription, PairDescription, SiteDescription};
 use crate::agent::{Agent, AgentError};
 use crate::garage::runtime::GarageRuntime;
-use crate::local::{Identity, LocalPair, ServiceAccountName, Settings};
+use crate::local::{Addresses, Identity, LocalPair, ServiceAccountName, Settings};
 use crate::process::Child;
 use crate::site::{PerSite, Site};
 use crate::supervisor::{AnyError, Context, LogTail, Pair, PartDeath, ProgressSink, Running, StartError};
@@ -93,8 +93,11 @@ async fn start(
     phases.ended("prepare");
     let settings = Settings {
         folder: context.folder.join("sites"),
-        addresses: context.addresses,
-        operator: ServiceAccountName { namespace: operator::NAMESPACE.into(), name: "garage-operator".into() },
+        addresses: Addresses::in_block(context.addresses.octet())?,
+        operator: ServiceAccountName {
+            namespace: operator::NAMESPACE.into(),
+            name: "garage-operator".into(),
+        },
         objects,
     };
     let run = context.addresses.to_string();
@@ -174,8 +177,8 @@ async fn start_operator(
         site,
         program: program.to_owned(),
         kubeconfig: sites.at(site).kubeconfig(Identity::Operator).to_owned(),
-        address: context.addresses.control_plane(site),
-        proxy: context.addresses.proxy(site).into(),
+        address: sites.addresses().control_plane(site),
+        proxy: sites.addresses().proxy(site).into(),
         folder: context.folder.join("operators"),
     };
     operator::start(&context.launcher, &launch).await
@@ -235,21 +238,21 @@ impl Running for RunningFederation {
 
     fn died(&self) -> BoxFuture<'_, PartDeath> {
         async move {
-            loop {
-                let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let living = self.children().into_iter().filter(|child| !told.contains(&child.name().to_owned()));
-                let ends: Vec<_> = living.map(|child| child.exited().map(move |status| (child, status)).boxed()).collect();
-                if ends.is_empty() {
-                    return std::future::pending().await;
-                }
-                let ((child, status), _, _) = select_all(ends).await;
-                let name = child.name().to_owned();
-                self.told.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
-                return PartDeath {
-                    status: status.to_string(),
-                    log: LogTail::read(name.clone(), child.log()),
-                    part: name,
-                };
+            let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let living =
+                self.children().into_iter().filter(|child| !told.iter().any(|name| name == child.name()));
+            let ends: Vec<_> =
+                living.map(|child| child.exited().map(move |status| (child, status)).boxed()).collect();
+            if ends.is_empty() {
+                return std::future::pending().await;
+            }
+            let ((child, status), _, _) = select_all(ends).await;
+            let name = child.name().to_owned();
+            self.told.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
+            PartDeath {
+                status: status.to_string(),
+                log: LogTail::read(name.clone(), child.log()),
+                part: name,
             }
         }
         .boxed()

@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn namespaces_and_definitions_come_before_what_needs_them() {
-        let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r, namespace: n}\n";
+        let role =
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r, namespace: n}\n";
         let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n";
         let objects = parse(&[manifest(&format!("{role}---\n{namespace}"))]).unwrap();
         let kinds: Vec<&str> = objects.iter().filter_map(|object| object["kind"].as_str()).collect();

@@ -5,10 +5,11 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use onewriter_history::{Audit, Event, Header, History, Moment, ReadError, Record, Source};
+use onewriter_history::{Event, Header, History, Moment, ReadError, Record, Source};
 
 use super::directory::ArtifactError;
 use crate::history::{Stream, merge};
+use crate::local::LocalError;
 use crate::pair::PairDescription;
 use crate::site::Site;
 
@@ -23,14 +24,9 @@ pub enum SourceError {
         /// Why.
         source: ReadError,
     },
-    /// An audit log cannot be read.
-    #[error("cannot take in the audit log {}", .path.display())]
-    Audit {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    /// An audit log is damaged or cannot be read.
+    #[error(transparent)]
+    Audit(#[from] LocalError),
 }
 
 /// What of a pair's sources belongs to a run.
@@ -53,8 +49,8 @@ impl Share {
         mesh.is_some_and(|mesh| cells.contains(mesh))
     }
 
-    fn has_audit(&self, moment: Moment, audit: &Audit) -> bool {
-        let Some(cells) = &self.cells else { return true };
+    fn has_audit(&self, moment: Moment, event: &Event) -> bool {
+        let (Some(cells), Event::Audit(audit)) = (&self.cells, event) else { return true };
         moment.mono_ns >= self.since.mono_ns
             && audit.namespace.as_ref().is_some_and(|namespace| cells.contains(namespace))
     }
@@ -101,17 +97,9 @@ fn read(path: &Path) -> Result<History, SourceError> {
 }
 
 fn audit(site: Site, path: &Path, share: &Share) -> Result<Stream, SourceError> {
-    let failed = |source| SourceError::Audit { path: path.to_owned(), source };
-    let text = fs::read_to_string(path).map_err(failed)?;
-    let now = Moment::now();
-    let mut events = Vec::new();
-    for (at, audit) in crate::history::audit::parse(site.name(), &text).map_err(failed)? {
-        let moment = now.of_wall(at);
-        if share.has_audit(moment, &audit) {
-            events.push((moment, Event::Audit(audit)));
-        }
-    }
-    Ok(Stream::of_events(Source::audit(site.name()), events))
+    let log = crate::local::audit::read(path, site, &Moment::now())?;
+    let mine = log.events.into_iter().filter(|(moment, event)| share.has_audit(*moment, event));
+    Ok(Stream::of_events(Source::audit(site.name()), mine.collect::<Vec<_>>()))
 }
 
 /// Writes a merged history to `path`.

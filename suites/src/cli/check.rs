@@ -22,7 +22,8 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Exit {
         }
     };
     let judgements = checks::judge(&garage::checks::all(), &history);
-    let severities = judgements.iter().flat_map(|judgement| &judgement.findings).map(|finding| finding.severity);
+    let severities =
+        judgements.iter().flat_map(|judgement| &judgement.findings).map(|finding| finding.severity);
     let exit = severities.map(exit_of).fold(Exit::Pass, Exit::or);
     let value = json!({
         "run": history.header.run,

@@ -46,11 +46,14 @@ fn in_words(check: &Check) -> String {
 async fn programs() -> Vec<Check> {
     let environment = match Environment::of_process() {
         Ok(environment) => environment,
-        Err(error) => return vec![Check { name: "cache folder", ok: false, found: chain(&error), advice: None }],
+        Err(error) => {
+            return vec![Check { name: "cache folder", ok: false, found: chain(&error), advice: None }];
+        }
     };
     let survey = toolchain::lookup(&environment).await;
     let go = toolchain::go::locate(&environment.path);
-    let of = |program: Program| match survey.found.get(&program) {
+    let of = |program: Program| {
+        match survey.found.get(&program) {
         Some(found) => {
             let at = format!("{} at {}", found.version, found.path.display());
             Check { name: program.name(), ok: true, found: at, advice: None }
@@ -70,6 +73,7 @@ async fn programs() -> Vec<Check> {
                 )
             }),
         },
+    }
     };
     Program::ALL.into_iter().map(of).collect()
 }
@@ -84,7 +88,9 @@ fn addresses() -> Check {
             Ok(_) => "127.16.0.1 can be bound".to_owned(),
             Err(error) => format!("127.16.0.1 cannot be bound: {error}"),
         },
-        advice: bound.is_err().then(|| "onewriter needs all of 127.0.0.0/8 on the loopback device".to_owned()),
+        advice: bound
+            .is_err()
+            .then(|| "onewriter needs all of 127.0.0.0/8 on the loopback device".to_owned()),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use harness::failure::chain;
 use harness::report::Exit;
-use harness::supervisor::down::{DownOptions, Outcome, PairDown, down as take_down};
 use harness::supervisor::StateRoot;
+use harness::supervisor::down::{DownOptions, Outcome, PairDown, down as take_down};
 
 use super::args::{DownArgs, Global};
 use super::output;
@@ -33,13 +33,16 @@ fn in_words(pairs: &[PairDown]) -> String {
 }
 
 fn outcome(outcome: &Outcome) -> String {
-    let ended = |count: usize| if count == 1 { "1 process ended".to_owned() } else { format!("{count} processes ended") };
+    let ended = |count: usize| {
+        if count == 1 { "1 process ended".to_owned() } else { format!("{count} processes ended") }
+    };
     match outcome {
         Outcome::TornDown => "taken down".to_owned(),
         Outcome::Killed { reason, killed } => format!("killed ({reason}), {}, removed", ended(killed.len())),
         Outcome::Removed { killed } => format!("left over; {}, removed", ended(killed.len())),
         Outcome::InUse { holders } => {
-            let users: Vec<String> = holders.iter().map(|h| format!("process {} ({})", h.process.pid, h.purpose)).collect();
+            let users: Vec<String> =
+                holders.iter().map(|h| format!("process {} ({})", h.process.pid, h.purpose)).collect();
             format!("left alone: in use by {}; --force takes it down all the same", users.join(", "))
         }
         Outcome::BeingClaimed => "left alone: somebody is starting it".to_owned(),

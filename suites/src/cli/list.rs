@@ -1,7 +1,5 @@
 //! `onewriter list`.
 
-use std::fmt::Write as _;
-
 use harness::report::Exit;
 use harness::scenario::system::plan;
 use harness::scenario::{Cell, Selection, select};
@@ -40,9 +38,13 @@ pub(super) fn table(cells: &[Cell]) -> String {
     for cell in cells {
         let role = |role: Option<&'static str>| role.unwrap_or("–");
         let (east, west) = (role(cell.roles.east), role(cell.roles.west));
-        // Writing to a String cannot fail.
-        drop(writeln!(text, "{:width$}  {:7}  east {east:8}  west {west:8}  {}", cell.path(), cell.kind, cell.claim));
+        text += &format!(
+            "{:width$}  {:7}  east {east:8}  west {west:8}  {}\n",
+            cell.path(),
+            cell.kind,
+            cell.claim
+        );
     }
-    drop(writeln!(text, "{} cells", cells.len()));
+    text += &format!("{} cells\n", cells.len());
     text
 }

@@ -52,7 +52,8 @@ fn dry_run(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exi
     let operator = args.pair.operator_bin.as_ref().map(|path| path.display().to_string());
     let operator = operator.unwrap_or_else(|| "the reference operator".to_owned());
     let paths: Vec<String> = cells.iter().map(harness::scenario::Cell::path).collect();
-    let value = serde_json::json!({"provider": "local", "operator": operator, "cells": paths, "count": args.count});
+    let value =
+        serde_json::json!({"provider": "local", "operator": operator, "cells": paths, "count": args.count});
     output::show(global, &value, || {
         format!("would run on two local control planes, with {operator}:\n{}", list::table(&cells))
     })
@@ -67,17 +68,22 @@ async fn once(global: &Global, args: &RunArgs, selected: Vec<Planned<Garage>>, n
         Err(error) => return output::fail(Exit::SetupFailed, &chain(&error)),
     };
     let of = if args.count > 1 { format!(" ({number} of {})", args.count) } else { String::new() };
-    display.say(&format!("run {}{of}: {} cells on two local control planes", directory.run(), selected.len()));
+    display.say(&format!(
+        "run {}{of}: {} cells on two local control planes",
+        directory.run(),
+        selected.len()
+    ));
     let root = match StateRoot::from_env() {
         Ok(root) => root,
         Err(error) => return output::fail(Exit::SetupFailed, &chain(&error)),
     };
     let purpose = format!("run {}", directory.run());
-    let client = match start::start(&root, &args.pair, &purpose, false, Some(directory.path()), &display).await {
-        Ok(client) => client,
-        Err(start::Ended::Interrupted(exit)) => return exit,
-        Err(start::Ended::Failed(error)) => return set_up_failed(global, &directory, &error),
-    };
+    let client =
+        match start::start(&root, &args.pair, &purpose, false, Some(directory.path()), &display).await {
+            Ok(client) => client,
+            Err(start::Ended::Interrupted(exit)) => return exit,
+            Err(start::Ended::Failed(error)) => return set_up_failed(global, &directory, &error),
+        };
     let mut verdict = match on_pair(args, selected, &client, &directory, &display).await {
         Ok(verdict) => verdict,
         Err(error) => problem(&directory, Exit::SetupFailed, &chain(error.as_ref())),
@@ -143,7 +149,12 @@ async fn watch(
 }
 
 /// Keeps the pair for a person to look at, or takes it down.
-async fn end(args: &RunArgs, client: Client, verdict: &Verdict, display: &Display) -> Result<(), ClientError> {
+async fn end(
+    args: &RunArgs,
+    client: Client,
+    verdict: &Verdict,
+    display: &Display,
+) -> Result<(), ClientError> {
     let passed = verdict.verdict == VerdictKind::Pass;
     let default = if output::is_interactive() { Keep::Failed } else { Keep::Never };
     let keep = match args.keep.unwrap_or(default) {
@@ -155,7 +166,10 @@ async fn end(args: &RunArgs, client: Client, verdict: &Verdict, display: &Displa
         return client.release(false).await;
     }
     client.keep().await?;
-    display.say(&format!("kept: {}; `onewriter status` shows it, `onewriter down` ends it", client.folder().display()));
+    display.say(&format!(
+        "kept: {}; `onewriter status` shows it, `onewriter down` ends it",
+        client.folder().display()
+    ));
     client.release(true).await
 }
 

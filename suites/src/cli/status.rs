@@ -1,6 +1,5 @@
 //! `onewriter status`.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use harness::failure::chain;
@@ -31,18 +30,19 @@ fn in_words(pairs: &[PairStatus]) -> String {
 }
 
 fn pair_in_words(pair: &PairStatus) -> String {
-    let age = pair.age.map(|age| format!(", for {}", humantime::format_duration(Duration::from_secs(age.as_secs()))));
+    let age = pair
+        .age
+        .map(|age| format!(", for {}", humantime::format_duration(Duration::from_secs(age.as_secs()))));
     let kept = if pair.kept { ", kept until `onewriter down`" } else { "" };
     let mut text = format!("{} {:?}{}{kept}\n", pair.pair, pair.state, age.unwrap_or_default());
-    // Writing to a String cannot fail.
-    drop(writeln!(text, "  folder  {}", pair.folder.display()));
-    drop(writeln!(text, "  memory  {} MiB", pair.memory_bytes / (1024 * 1024)));
+    text += &format!("  folder  {}\n", pair.folder.display());
+    text += &format!("  memory  {} MiB\n", pair.memory_bytes / (1024 * 1024));
     for holder in &pair.holders {
-        drop(writeln!(text, "  used by process {} ({})", holder.process.pid, holder.purpose));
+        text += &format!("  used by process {} ({})\n", holder.process.pid, holder.purpose);
     }
     for process in &pair.processes {
         let alive = if process.alive { "" } else { "  DEAD" };
-        drop(writeln!(text, "  {:>8}  {}{alive}", process.pid, process.part));
+        text += &format!("  {:>8}  {}{alive}\n", process.pid, process.part);
     }
     text
 }

@@ -1,7 +1,5 @@
 //! `onewriter up`.
 
-use std::fmt::Write as _;
-
 use harness::failure::chain;
 use harness::pair::PairDescription;
 use harness::report::Exit;
@@ -42,12 +40,11 @@ pub(super) async fn up(global: &Global, args: UpArgs) -> Exit {
 fn in_words(pair: &PairDescription) -> String {
     let mut text = format!("{} runs until `onewriter down`.\n\n", pair.name);
     for (site, description) in pair.sites.iter() {
-        // Writing to a String cannot fail.
-        drop(writeln!(text, "  {site}  {}", description.api_server));
-        drop(writeln!(text, "        export KUBECONFIG={}", description.kubeconfig.display()));
-        drop(writeln!(text, "        operator metrics {}", description.operator.metrics));
+        text += &format!("  {site}  {}\n", description.api_server);
+        text += &format!("        export KUBECONFIG={}\n", description.kubeconfig.display());
+        text += &format!("        operator metrics {}\n", description.operator.metrics);
     }
-    drop(writeln!(text, "\n  hub   {}", pair.hub.control));
-    drop(writeln!(text, "        journal {}", pair.hub.journal.display()));
+    text += &format!("\n  hub   {}\n", pair.hub.control);
+    text += &format!("        journal {}\n", pair.hub.journal.display());
     text
 }

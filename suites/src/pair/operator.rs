@@ -102,7 +102,11 @@ impl BuildFolder {
         let profile = folder.file_name()?.to_str()?.to_owned();
         let is_build_folder = folder.join(".cargo-lock").exists() || folder.join("deps").is_dir();
         let known = is_build_folder && workspace.join("operator/Cargo.toml").is_file();
-        known.then(|| Self { workspace: workspace.to_owned(), target: folder.parent().map(Path::to_owned).unwrap_or_default(), profile })
+        known.then(|| Self {
+            workspace: workspace.to_owned(),
+            target: folder.parent().map(Path::to_owned).unwrap_or_default(),
+            profile,
+        })
     }
 
     fn program(&self) -> PathBuf {
