@@ -1,7 +1,10 @@
 //! Which role a `GarageNode` should have (operator contract §5.1, "Role tags").
 
+use std::collections::BTreeMap;
+
 use kube::ResourceExt;
 
+use super::mutation::Intent;
 use crate::api::naming;
 use crate::api::quantity::InvalidQuantity;
 use crate::api::replication::{Replication, ZoneRedundancyMode};
@@ -51,6 +54,49 @@ pub fn same_tags(left: &[String], right: &[String]) -> bool {
         tags
     };
     sorted(left) == sorted(right)
+}
+
+/// Whether this site runs the node.
+pub fn is_managed(node: &GarageNode) -> bool {
+    node.spec.external.is_none()
+}
+
+/// The identity of a node in lower case: what a managed one answered, what an external one declares.
+pub fn identity(node: &GarageNode) -> Option<String> {
+    let id =
+        if is_managed(node) { node.status.as_ref()?.node_id.as_ref() } else { node.spec.node_id.as_ref() };
+    id.map(|id| id.to_ascii_lowercase())
+}
+
+/// What this cluster wants of the layout: the roles of its nodes, and no roles for those that are leaving.
+///
+/// An identity that two nodes claim is left alone: nobody can say which of them is right.
+pub fn intent(cluster: &GarageCluster, nodes: &[GarageNode]) -> Result<Intent, InvalidQuantity> {
+    let mut claims: BTreeMap<String, Vec<&GarageNode>> = BTreeMap::new();
+    for node in nodes {
+        if let Some(id) = identity(node) {
+            claims.entry(id).or_default().push(node);
+        }
+    }
+    let mut intent = Intent {
+        parameters: wanted_parameters(&cluster.spec.replication),
+        factor: cluster.spec.replication.factor,
+        ..Intent::default()
+    };
+    for (id, claimants) in claims {
+        let [node] = claimants.as_slice() else { continue };
+        if node.metadata.deletion_timestamp.is_some() {
+            intent.removals.insert(id);
+        } else {
+            intent.roles.push(wanted_role(cluster, node, &id)?);
+        }
+    }
+    Ok(intent)
+}
+
+/// Another node of the cluster that claims the same identity.
+pub fn collision<'a>(node: &GarageNode, id: &str, nodes: &'a [GarageNode]) -> Option<&'a GarageNode> {
+    nodes.iter().find(|other| other.name_any() != node.name_any() && identity(other).as_deref() == Some(id))
 }
 
 /// The role that `node` declares, under the identity `id`.
@@ -113,11 +159,12 @@ pub fn wanted_parameters(replication: &Replication) -> Option<LayoutParameters> 
 
 #[cfg(test)]
 mod tests {
-    use super::{auto_capacity, wanted_role};
+    use super::{auto_capacity, collision, intent, wanted_role};
     use crate::api::quantity::ByteQuantity;
     use crate::api::storage::{StorageTier, Volume};
     use crate::api::v1beta1::{External, GarageNode, GarageNodeSpec};
     use crate::api::v1beta2::{GarageCluster, GarageClusterSpec};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use rstest::rstest;
 
     fn cluster() -> GarageCluster {
@@ -137,6 +184,37 @@ mod tests {
                 ..GarageNodeSpec::default()
             },
         )
+    }
+
+    fn external(name: &str, id: char) -> GarageNode {
+        let mut node = node();
+        node.metadata.name = Some(name.into());
+        node.spec.node_id = Some(id.to_string().repeat(64));
+        node.spec.external = Some(External { address: "x".into(), port: 3901 });
+        node
+    }
+
+    #[test]
+    fn nodes_without_an_identity_are_not_yet_wanted() {
+        let intent = intent(&cluster(), &[node(), external("west-1", 'b')]).unwrap();
+        assert_eq!(intent.roles.len(), 1);
+        assert_eq!(intent.roles[0].id, "b".repeat(64));
+    }
+
+    #[test]
+    fn a_node_that_is_leaving_is_to_lose_its_role() {
+        let mut leaving = external("west-1", 'B');
+        leaving.metadata.deletion_timestamp = Some(Time(k8s_openapi::jiff::Timestamp::UNIX_EPOCH));
+        let intent = intent(&cluster(), &[leaving]).unwrap();
+        assert!(intent.roles.is_empty());
+        assert!(intent.removals.contains(&"b".repeat(64)));
+    }
+
+    #[test]
+    fn an_identity_that_two_nodes_claim_is_left_alone() {
+        let nodes = [external("west-1", 'b'), external("west-2", 'B')];
+        assert!(intent(&cluster(), &nodes).unwrap().roles.is_empty());
+        assert!(collision(&nodes[0], &"b".repeat(64), &nodes).is_some());
     }
 
     #[test]

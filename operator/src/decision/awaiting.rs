@@ -63,23 +63,24 @@ mod tests {
     use crate::api::layout::LayoutSiteRole::{Follower, Writer};
     use rstest::rstest;
 
-    fn work(without_role: bool, removals: bool, tombstones: bool, drift: bool) -> WriterWork {
-        let one = |present: bool| if present { vec!["x".to_owned()] } else { vec![] };
+    /// Work of the kinds that the letters name: role, removal, tombstone, drift.
+    fn work(kinds: &str) -> WriterWork {
+        let one = |kind: char| if kinds.contains(kind) { vec!["x".to_owned()] } else { vec![] };
         WriterWork {
-            without_role: one(without_role),
-            role_removals: one(removals),
-            tombstones: one(tombstones),
-            replication_drift: drift.then(|| "spec 2, layout maximum".to_owned()),
+            without_role: one('r'),
+            role_removals: one('m'),
+            tombstones: one('t'),
+            replication_drift: kinds.contains('d').then(|| "spec 2, layout maximum".to_owned()),
         }
     }
 
     #[rstest]
-    #[case(work(false, false, false, false), Holds::No, "NothingPending")]
-    #[case(work(true, false, false, false), Holds::Yes, "NodesWithoutRole")]
-    #[case(work(true, true, true, true), Holds::Yes, "PendingRoleRemoval")]
-    #[case(work(true, false, true, true), Holds::Yes, "NodesWithoutRole")]
-    #[case(work(false, false, true, true), Holds::Yes, "PendingTombstones")]
-    #[case(work(false, false, false, true), Holds::Yes, "ReplicationChange")]
+    #[case(work(""), Holds::No, "NothingPending")]
+    #[case(work("r"), Holds::Yes, "NodesWithoutRole")]
+    #[case(work("rmtd"), Holds::Yes, "PendingRoleRemoval")]
+    #[case(work("rtd"), Holds::Yes, "NodesWithoutRole")]
+    #[case(work("td"), Holds::Yes, "PendingTombstones")]
+    #[case(work("d"), Holds::Yes, "ReplicationChange")]
     fn a_follower_says_what_it_waits_for(
         #[case] work: WriterWork,
         #[case] holds: Holds,
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_writer_waits_for_nobody() {
-        let [layout_writer, awaiting] = verdicts(Writer, &work(true, true, true, true));
+        let [layout_writer, awaiting] = verdicts(Writer, &work("rmtd"));
         assert_eq!((layout_writer.holds, layout_writer.reason), (Holds::Yes, "WriterSite"));
         assert_eq!((awaiting.holds, awaiting.reason), (Holds::No, "NothingPending"));
     }

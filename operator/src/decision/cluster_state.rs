@@ -23,6 +23,8 @@ pub struct ClusterFacts {
     pub health: Option<String>,
     /// Managed nodes without a role.
     pub without_role: Vec<String>,
+    /// Other sites that are not fully connected, each with why.
+    pub unconnected: Vec<String>,
     /// Work that only the writer site may do.
     pub work: WriterWork,
 }
@@ -58,7 +60,10 @@ pub fn phase(facts: &ClusterFacts) -> &'static str {
 
 /// Whether nothing is under way any more.
 pub fn is_settled(facts: &ClusterFacts) -> bool {
-    phase(facts) == "Running" && facts.work == WriterWork::default() && facts.without_role.is_empty()
+    phase(facts) == "Running"
+        && facts.work == WriterWork::default()
+        && facts.without_role.is_empty()
+        && facts.unconnected.is_empty()
 }
 
 /// All conditions of the cluster. Those of the layout role are stated only while the spec declares one.
@@ -84,7 +89,11 @@ fn ready(facts: &ClusterFacts) -> Verdict {
     if facts.roles_missing() {
         return not("LayoutNotReady", format!("{} have no role yet", facts.without_role.join(", ")));
     }
-    Verdict::new(READY, true, "ClusterReady", "all nodes are ready")
+    let message = match facts.unconnected.as_slice() {
+        [] => "all nodes are ready".to_owned(),
+        sites => format!("all nodes are ready; not fully connected to {}", sites.join("; ")),
+    };
+    Verdict::new(READY, true, "ClusterReady", message)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ pub mod assignment;
 pub mod awaiting;
 pub mod cadence;
 pub mod cluster_state;
+pub mod drift;
 pub mod mesh;
 pub mod mutation;
 pub mod node_state;

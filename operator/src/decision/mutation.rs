@@ -97,7 +97,8 @@ pub fn is_settled(history: &LayoutHistory) -> bool {
 
 /// The next step from this layout towards the intent.
 ///
-/// Asked again after staging it is the verification: only if what is staged equals the intent exactly does it answer
+/// A removal that would leave too few nodes is not even staged; a role that comes too early for the factor stays
+/// staged and waits for the others. Asked again after staging it is the verification: only if what is staged equals the intent exactly does it answer
 /// [`Step::Apply`].
 pub fn next_step(layout: &ClusterLayout, intent: &Intent) -> Step {
     let targets = targets(intent);
@@ -118,6 +119,11 @@ pub fn next_step(layout: &ClusterLayout, intent: &Intent) -> Step {
         })
         .map(|(_, change)| change.clone())
         .collect();
+    let removes = pending.values().any(|change| matches!(change, RoleChange::Remove { .. }));
+    let verdict = apply_or_wait(layout, &pending, intent.factor);
+    if removes && matches!(verdict, Step::Wait(_)) {
+        return verdict;
+    }
     let parameters = parameters_to_stage(layout, intent);
     if !roles.is_empty() || parameters.is_some() {
         return Step::Stage { roles, parameters };
@@ -125,7 +131,7 @@ pub fn next_step(layout: &ClusterLayout, intent: &Intent) -> Step {
     if pending.is_empty() && layout.staged_parameters.is_none() {
         return Step::Nothing;
     }
-    apply_or_wait(layout, &pending, intent.factor)
+    verdict
 }
 
 fn targets(intent: &Intent) -> BTreeMap<String, RoleChange> {

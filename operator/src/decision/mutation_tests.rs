@@ -129,8 +129,15 @@ fn a_removal_is_staged_then_applied_then_done() {
 #[test]
 fn the_last_storage_node_is_never_removed() {
     let intent = Intent { removals: BTreeSet::from(["aa".into()]), factor: 1, ..Intent::default() };
-    let step = next_step(&layout(1, &["aa"], vec![removal("aa")]), &intent);
+    let step = next_step(&layout(1, &["aa"], vec![]), &intent);
     assert_eq!(step, Step::Wait(Waiting::LastStorageNode));
+}
+
+#[test]
+fn a_removal_below_the_factor_is_not_even_staged() {
+    let intent = Intent { removals: BTreeSet::from(["bb".into()]), factor: 2, ..Intent::default() };
+    let step = next_step(&layout(1, &["aa", "bb"], vec![]), &intent);
+    assert_eq!(step, Step::Wait(Waiting::TooFewNodes { storage: 1, factor: 2 }));
 }
 
 #[rstest]

@@ -48,6 +48,7 @@ impl AdminClient {
         reqwest::Client::builder()
             .timeout(Deadlines::default().write)
             .connect_timeout(Duration::from_secs(5))
+            .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("garage-operator/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(AdminError::Setup)
@@ -56,6 +57,11 @@ impl AdminClient {
     /// A client for this base URL; a trailing slash is dropped.
     pub fn new(http: reqwest::Client, endpoint: &str, token: Token, deadlines: Deadlines) -> Self {
         Self { http, endpoint: endpoint.trim().trim_end_matches('/').to_owned(), token, deadlines }
+    }
+
+    /// Reads with the shorter deadline of another site from now on.
+    pub fn hurry(&mut self) {
+        self.deadlines.read = self.deadlines.remote;
     }
 
     /// The base URL.
