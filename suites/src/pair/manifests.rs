@@ -15,5 +15,14 @@ macro_rules! config {
 /// Definitions and permissions. The operator itself runs as a process.
 #[must_use]
 pub fn reference() -> Vec<Manifest> {
-    vec![config!("crd/garageclusters.yaml"), config!("crd/garagenodes.yaml"), config!("rbac/rbac.yaml")]
+    vec![
+        config!("crd/garage.rajsingh.info_garageclusters.yaml"),
+        config!("crd/garage.rajsingh.info_garagenodes.yaml"),
+        config!("rbac/namespace.yaml"),
+        config!("rbac/service_account.yaml"),
+        config!("rbac/cluster_role.yaml"),
+        config!("rbac/cluster_role_binding.yaml"),
+        config!("rbac/leader_election_role.yaml"),
+        config!("rbac/leader_election_role_binding.yaml"),
+    ]
 }
