@@ -132,7 +132,7 @@ pub(super) fn kube_controller_manager(kubeconfig: &Path) -> Vec<OsString> {
 
 /// Garbage is collected later than by default, for CPU time is what a start waits for; but never beyond a limit.
 pub(super) fn memory(limit_megabytes: u32) -> Vec<(OsString, OsString)> {
-    vec![("GOGC".into(), "300".into()), ("GOMEMLIMIT".into(), format!("{limit_megabytes}MiB").into())]
+    vec![("GOGC".into(), "200".into()), ("GOMEMLIMIT".into(), format!("{limit_megabytes}MiB").into())]
 }
 
 #[derive(Default)]
