@@ -1,1 +1,8 @@
-//! A recording fake of the Garage admin API and cluster layout.
+//! A recording fake.
+/// x
+pub mod cli {
+    /// x
+    pub fn run(_: &[std::ffi::OsString]) -> u8 {
+        1
+    }
+}

@@ -11,7 +11,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::process::trampoline;
+use crate::{
+    process::trampoline,
+    supervisor::{MakePair, server},
+};
 
 /// A helper: gets the arguments after its name, returns the exit code.
 pub type Helper = fn(&[OsString]) -> u8;
@@ -34,6 +37,7 @@ const OWN_EXECUTABLE: &str = "/proc/self/exe";
 #[derive(Debug, Clone, Default)]
 pub struct Helpers {
     named: BTreeMap<&'static str, Helper>,
+    pair: Option<MakePair>,
 }
 
 /// Why this process' executable cannot be run again.
@@ -49,6 +53,13 @@ impl Helpers {
         Self::default().with(trampoline::COMMAND, trampoline::run)
     }
 
+    /// Says which pair the supervisors of this executable own.
+    #[must_use]
+    pub fn supervising(mut self, make: MakePair) -> Self {
+        self.pair = Some(make);
+        self
+    }
+
     /// Adds a helper under a hidden name, by custom one that begins with `__`.
     #[must_use]
     pub fn with(mut self, name: &'static str, helper: Helper) -> Self {
@@ -60,11 +71,16 @@ impl Helpers {
 /// Runs the helper that the first argument names, and never returns then; else returns at once.
 pub fn intercept(helpers: &Helpers) {
     let mut args = std::env::args_os().skip(1);
-    let Some(helper) = args.next().and_then(|name| helpers.named.get(name.to_str()?).copied()) else {
+    let Some(name) = args.next() else { return };
+    let args: Vec<OsString> = args.collect();
+    let code = if name == server::COMMAND {
+        server::run(&args, helpers.pair)
+    } else if let Some(helper) = name.to_str().and_then(|name| helpers.named.get(name)) {
+        helper(&args)
+    } else {
         return;
     };
-    let args: Vec<OsString> = args.collect();
-    std::process::exit(helper(&args).into());
+    std::process::exit(code.into());
 }
 
 /// The path under which this very executable can be run again.

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::scenario::{Abort, Blame};
 use crate::site::Site;
 
 /// A cause of any kind, with its own sources.
@@ -46,6 +47,9 @@ pub enum Failure {
         /// The last step that was begun.
         doing: String,
     },
+    /// The run ended early.
+    #[error("{}", .0.reason)]
+    Aborted(Abort),
     /// The scenario's own code panicked.
     #[error("the scenario panicked: {message}")]
     Panicked {
@@ -63,7 +67,11 @@ impl Failure {
     /// Whether the harness, not the system under test, is what fell short.
     #[must_use]
     pub fn is_inconclusive(&self) -> bool {
-        matches!(self, Self::Harness { .. } | Self::Panicked { .. })
+        match self {
+            Self::Harness { .. } | Self::Panicked { .. } => true,
+            Self::Aborted(abort) => abort.blame != Blame::System,
+            Self::NotReached(_) | Self::Claim { .. } | Self::TimedOut { .. } => false,
+        }
     }
 
     /// The message with every source behind it, separated by colons.

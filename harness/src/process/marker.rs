@@ -39,6 +39,12 @@ impl Marker {
         carriers(|value| value == wanted)
     }
 
+    /// Every running process whose owner has this identifier, wherever the owner's folder is by now.
+    pub fn carriers_with_id(id: &str) -> Result<Vec<ProcessIdentity>, IdentityError> {
+        let beginning = format!("{id}:");
+        carriers(|value| value.as_bytes().starts_with(beginning.as_bytes()))
+    }
+
     /// Every running process whose marker names this folder, for an owner whose identifier is lost.
     pub fn carriers_of(folder: &Path) -> Result<Vec<ProcessIdentity>, IdentityError> {
         let mut ending = vec![b':'];

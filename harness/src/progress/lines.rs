@@ -30,7 +30,9 @@ impl<W: Write + Send> Progress for Lines<W> {
     }
 }
 
-fn line(event: Event<'_>) -> String {
+/// An event as a line.
+#[must_use]
+pub fn line(event: Event<'_>) -> String {
     match event {
         Event::Begun { what, next: Some(next) } => format!("{what} (next: {next})"),
         Event::Begun { what, next: None } => what.to_owned(),

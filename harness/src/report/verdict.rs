@@ -46,6 +46,9 @@ pub struct Verdict {
     pub checks: Vec<Judgement>,
     /// What the history shows was exercised.
     pub coverage: BTreeMap<String, u64>,
+    /// What the run needed: `memoryBytes` at its end.
+    #[serde(default)]
+    pub figures: BTreeMap<String, u64>,
     /// Milliseconds by phase.
     pub durations_ms: BTreeMap<String, u64>,
     /// Versions of what took part.
@@ -89,9 +92,18 @@ impl Verdict {
             cells,
             checks,
             coverage: BTreeMap::new(),
+            figures: BTreeMap::new(),
             durations_ms: BTreeMap::new(),
             versions: BTreeMap::new(),
         }
+    }
+
+    /// Adds a problem, and lets it weigh in.
+    pub fn add_problem(&mut self, problem: Problem) {
+        self.problems.push(problem);
+        let exit = self.exit();
+        self.verdict = kind(exit);
+        self.exit_code = exit.code();
     }
 
     /// How the program ends with this verdict.

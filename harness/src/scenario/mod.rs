@@ -8,6 +8,7 @@
 //! [`System`] under test. The [`runner`] opens it, runs the body under a deadline, saves evidence, and only then
 //! takes everything down again.
 
+pub mod abort;
 pub mod cell;
 pub mod namespace;
 pub mod outcome;
@@ -16,6 +17,7 @@ pub mod scope;
 pub mod select;
 pub mod system;
 
+pub use abort::{Abort, AbortSwitch, Blame};
 pub use cell::{Cell, Kind};
 pub use outcome::{CellReport, Outcome};
 pub use scope::{Limits, Scope};

@@ -45,7 +45,7 @@ async fn remove_at(scope: &Scope, site: Site, limit: Duration) -> Result<(), Fai
         }
         Ok(_) => {}
     }
-    wait::until_gone(site, api, &scope.namespace, limit).await?;
+    wait::until_gone(site, api, &scope.namespace, &format!("namespace {}", scope.namespace), limit).await?;
     Ok(())
 }
 

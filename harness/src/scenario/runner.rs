@@ -5,13 +5,9 @@ use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 
 use super::{Cell, CellReport, Outcome, Scenario, Scope, System, namespace};
 use crate::failure::Failure;
-
-/// Saves what is to be seen of a cell before it is taken down; told whether the cell passed.
-pub type SaveEvidence<'a> = &'a (dyn for<'s> Fn(&'s Scope, bool) -> BoxFuture<'s, ()> + Send + Sync);
 
 /// Runs `cell` of `scenario` in `scope`, from its namespaces to their end.
 ///
@@ -22,7 +18,6 @@ pub async fn run_cell<S: System>(
     scenario: &Scenario<S>,
     cell: &Cell,
     scope: &Scope,
-    save_evidence: SaveEvidence<'_>,
 ) -> CellReport {
     let started = Instant::now();
     scope.recorder.step("open the cell");
@@ -32,7 +27,7 @@ pub async fn run_cell<S: System>(
         (_, opened) => opened,
     };
     let duration = started.elapsed();
-    save_evidence(scope, body.is_ok()).await;
+    system.save_evidence(scope, body.is_ok()).await;
     scope.recorder.step("close the cell");
     let closed = close(system, scope, stage.as_ref()).await;
     scope.recorder.step("the cell is closed");
@@ -58,7 +53,11 @@ async fn run_body<S: System>(
 ) -> Result<(), Failure> {
     let limit = scope.limits.scenario;
     let body = AssertUnwindSafe((scenario.run)(scope, stage, cell)).catch_unwind();
-    match tokio::time::timeout(limit, body).await {
+    let ended = tokio::select! {
+        ended = tokio::time::timeout(limit, body) => ended,
+        abort = scope.abort.aborted() => return Err(Failure::Aborted(abort)),
+    };
+    match ended {
         Ok(Ok(result)) => result,
         Ok(Err(panic)) => Err(Failure::Panicked { message: panic_message(panic.as_ref()) }),
         Err(_elapsed) => Err(Failure::TimedOut { limit, doing: scope.recorder.doing() }),
@@ -72,9 +71,12 @@ async fn close<S: System>(system: &S, scope: &Scope, stage: Option<&S::Stage>) -
     };
     // The waits inside have this limit each; the sum is bounded as well, so that a teardown always ends.
     let limit = scope.limits.teardown.saturating_mul(2).saturating_add(Duration::from_secs(5));
-    match tokio::time::timeout(limit, closing).await {
-        Ok(result) => result,
-        Err(_elapsed) => Err(Failure::TimedOut { limit, doing: scope.recorder.doing() }),
+    tokio::select! {
+        closed = tokio::time::timeout(limit, closing) => closed.unwrap_or_else(|_elapsed| {
+            Err(Failure::TimedOut { limit, doing: scope.recorder.doing() })
+        }),
+        // Whoever would let go of the objects is gone, or nobody wants to wait for it.
+        abort = scope.abort.aborted() => Err(Failure::Aborted(abort)),
     }
 }
 

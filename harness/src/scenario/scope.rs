@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::Client;
 
-use super::Cell;
+use super::{AbortSwitch, Cell};
 use crate::history::Recorder;
 use crate::site::{PerSite, Site};
 
@@ -41,10 +41,14 @@ pub struct Scope {
     pub clients: PerSite<Client>,
     /// The hub's journal, live.
     pub journal: PathBuf,
+    /// Folder for what is saved of the cell.
+    pub evidence: PathBuf,
     /// Records what the cell does.
     pub recorder: Recorder,
     /// How long things may take.
     pub limits: Limits,
+    /// Ends the cell early when it is thrown.
+    pub abort: AbortSwitch,
     /// Whether the pair outlives the run, so that the cell's namespaces must be removed one by one.
     pub shared: bool,
 }

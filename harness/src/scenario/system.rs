@@ -17,6 +17,10 @@ pub trait System: Send + Sync + 'static {
     /// Sets the stage of `cell`. What it created must be removed by [`System::close`], also after a failure here.
     fn open<'a>(&'a self, scope: &'a Scope, cell: &'a Cell) -> BoxFuture<'a, Result<Self::Stage, Failure>>;
 
+    /// Saves what is to be seen of the cell into [`Scope::evidence`], before it is taken down. What cannot be saved
+    /// is told there; it never fails the cell.
+    fn save_evidence<'a>(&'a self, scope: &'a Scope, passed: bool) -> BoxFuture<'a, ()>;
+
     /// Asks for the end of everything that the cell made, and waits until it is gone. Evidence is already saved.
     fn close<'a>(
         &'a self,

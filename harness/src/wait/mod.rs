@@ -43,18 +43,22 @@ where
     reached.map_err(|_elapsed| seen.into_not_reached(site, awaited.into(), limit))
 }
 
-/// Waits until the object `name` does not exist.
+/// Waits until the object `name` does not exist; `what` names it in reports.
 ///
 /// # Errors
 /// [`NotReached`] once `limit` has passed; it lists finalizers and the deletion time of what is left.
-pub async fn until_gone<K>(site: Site, api: Api<K>, name: &str, limit: Duration) -> Result<(), NotReached>
+pub async fn until_gone<K>(
+    site: Site,
+    api: Api<K>,
+    name: &str,
+    what: &str,
+    limit: Duration,
+) -> Result<(), NotReached>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
-    K::DynamicType: Default,
 {
-    let awaited = format!("end of {} {name}", K::kind(&K::DynamicType::default()));
     let gone = |object: Option<&K>| object.map_or(Ok(()), |object| Err(leftover(object)));
-    until(site, api, name, awaited, limit, gone).await.map(drop)
+    until(site, api, name, format!("end of {what}"), limit, gone).await.map(drop)
 }
 
 /// What keeps an object from going away.

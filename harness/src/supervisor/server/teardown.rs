@@ -1,0 +1,69 @@
+//! The end of a pair: parts in order, then whatever is left, then the folder.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    super::{
+        folder::{Owner, PairFolder},
+        logs,
+        pair::Running,
+        reap, removal,
+        root::StateRoot,
+    },
+    Starting,
+    desk::Desk,
+};
+use crate::process::{Launcher, Marker};
+
+/// How long a pair may take to end in order.
+const STOP_DEADLINE: Duration = Duration::from_secs(20);
+/// How long a part may take to end once it is told on its own.
+const PART_GRACE: Duration = Duration::from_secs(5);
+
+/// Takes the pair down. Nothing here gives up: what fails is logged, and the next step goes on.
+pub(super) async fn run(
+    folder: &PairFolder,
+    owner: &Owner,
+    marker: &Marker,
+    launcher: &Launcher,
+    starting: Option<Starting>,
+    desk: &mut Desk,
+) {
+    let running = give_up(starting).await.or_else(|| desk.running());
+    if let Some(running) = running
+        && tokio::time::timeout(STOP_DEADLINE, running.stop()).await.is_err()
+    {
+        tracing::warn!(?STOP_DEADLINE, "the pair did not end in order in time");
+    }
+    launcher.stop_all(PART_GRACE).await;
+    if let Err(error) = reap::kill_carriers(|| marker.carriers()).await {
+        tracing::error!(%error, "cannot end what the parts started");
+    }
+    if desk.has_failed()
+        && let Some(target) = &owner.keep_logs
+        && let Err(error) = logs::copy_logs(&folder.path, target)
+    {
+        tracing::error!(%error, target = %target.display(), "cannot keep the logs");
+    }
+    if let Err(error) = removal::remove(folder).await {
+        tracing::error!(%error, "cannot remove the folder");
+    }
+    remove_root(folder, owner).await;
+}
+
+/// The last pair takes the root with it.
+async fn remove_root(folder: &PairFolder, owner: &Owner) {
+    let Some(root) = StateRoot::of(&folder.path, owner.root_stays) else { return };
+    match root.lock().await {
+        Ok(Some(lock)) => root.remove_if_empty(&lock),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "cannot tidy the state folder"),
+    }
+}
+
+/// Ends a start that is under way; one that came through at the last moment is a pair to be stopped.
+async fn give_up(starting: Option<Starting>) -> Option<Arc<dyn Running>> {
+    let starting = starting?;
+    starting.abort();
+    starting.await.ok()?.ok()
+}
