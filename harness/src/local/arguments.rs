@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    net::Ipv4Addr,
+    net::{Ipv4Addr, SocketAddrV4},
     path::{Path, PathBuf},
 };
 
@@ -46,8 +46,13 @@ impl Layout {
         format!("https://{}:{}", self.address, self.ports.api)
     }
 
+    /// Where etcd listens for the API server.
+    pub(super) fn store(&self) -> SocketAddrV4 {
+        SocketAddrV4::new(self.address, self.ports.store)
+    }
+
     fn store_url(&self) -> String {
-        format!("https://{}:{}", self.address, self.ports.store)
+        format!("https://{}", self.store())
     }
 
     fn peers_url(&self) -> String {
@@ -132,7 +137,7 @@ pub(super) fn kube_controller_manager(kubeconfig: &Path) -> Vec<OsString> {
 
 /// Garbage is collected later than by default, for CPU time is what a start waits for; but never beyond a limit.
 pub(super) fn memory(limit_megabytes: u32) -> Vec<(OsString, OsString)> {
-    vec![("GOGC".into(), "300".into()), ("GOMEMLIMIT".into(), format!("{limit_megabytes}MiB").into())]
+    vec![("GOGC".into(), "200".into()), ("GOMEMLIMIT".into(), format!("{limit_megabytes}MiB").into())]
 }
 
 #[derive(Default)]

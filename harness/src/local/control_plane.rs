@@ -86,17 +86,13 @@ impl ControlPlane {
     async fn attempt(plan: Plan<'_>) -> Result<Self, LocalError> {
         let prepared = plan.prepare()?;
         let layout = &prepared.layout;
-        // The API server waits for etcd by itself, so both are started at once.
-        let (etcd, kube_apiserver) = futures::try_join!(
-            plan.launch("etcd", &plan.binaries.etcd, arguments::etcd(layout), 200, &prepared.logs),
-            plan.launch(
-                "kube-apiserver",
-                &plan.binaries.kube_apiserver,
-                arguments::kube_apiserver(layout),
-                600,
-                &prepared.logs
-            ),
-        )?;
+        let program = &plan.binaries.etcd;
+        let etcd = plan.launch("etcd", program, arguments::etcd(layout), 200, &prepared.logs).await?;
+        readiness::listening(plan.site, layout.store(), &etcd).await?;
+        let program = &plan.binaries.kube_apiserver;
+        let kube_apiserver = plan
+            .launch("kube-apiserver", program, arguments::kube_apiserver(layout), 600, &prepared.logs)
+            .await?;
         let running = [&etcd, &kube_apiserver];
         let admin = kubeconfig::client(&prepared.kubeconfigs[&Identity::Admin]).await?;
         readiness::api_server(plan.site, &admin, &running).await?;

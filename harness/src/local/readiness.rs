@@ -2,12 +2,14 @@
 
 use std::{
     fmt::Display,
+    net::SocketAddrV4,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::{Api, Client, runtime::wait::await_condition};
+use tokio::net::TcpStream;
 
 use super::{
     control_plane::{TAIL, first_end},
@@ -17,6 +19,9 @@ use crate::{process::Child, site::Site};
 
 /// Long enough for a slow, busy machine with cold files; a program that dies is noticed at once anyway.
 const DEADLINE: Duration = Duration::from_secs(90);
+
+/// How often a connection is tried to a server that has only just been started.
+const CONNECT_EVERY: Duration = Duration::from_millis(10);
 
 /// How often a server that has no way to call back is asked whether it is ready.
 const ASK_EVERY: Duration = Duration::from_millis(40);
@@ -31,6 +36,21 @@ pub(super) async fn unless_ended<T>(
         result = work => Ok(result),
         error = first_end(site, programs) => Err(error),
     }
+}
+
+/// Waits until `program` listens on `address`.
+///
+/// An API server that finds no etcd at first tries again only after a second, so it is worth while to start it when
+/// etcd listens.
+pub(super) async fn listening(site: Site, address: SocketAddrV4, program: &Child) -> Result<(), LocalError> {
+    let last = Mutex::new("no answer yet".to_owned());
+    let connected = async {
+        while let Err(error) = TcpStream::connect(address).await {
+            *last.lock().unwrap_or_else(PoisonError::into_inner) = error.to_string();
+            tokio::time::sleep(CONNECT_EVERY).await;
+        }
+    };
+    within(site, &[program], "etcd listened", &last, connected).await
 }
 
 /// Waits until the API server, the last of `programs`, says that it is ready.

@@ -144,7 +144,7 @@ impl Builder<'_> {
 
     /// A folder with the module's files, as Go wants it.
     fn module_folder(&self, module: Module) -> Result<PathBuf, ToolchainError> {
-        let folder = self.work.join(module.name());
+        let folder = self.work.join(format!("module-{}", module.name()));
         fs::create_dir_all(&folder).map_err(ToolchainError::cache("make", &folder))?;
         for (name, text) in module.files() {
             let path = folder.join(name);

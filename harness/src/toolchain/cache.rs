@@ -60,6 +60,9 @@ pub(super) fn work_folder(folder: &Path, _lock: &Lock) -> Result<TempDir, Toolch
 pub(super) fn install(built: &Path, folder: &Path, program: Program) -> Result<PathBuf, ToolchainError> {
     let path = folder.join(program.name());
     let installed = (|| {
+        if !fs::symlink_metadata(built)?.is_file() {
+            return Err(io::Error::other("what was built is no file"));
+        }
         fs::set_permissions(built, fs::Permissions::from_mode(0o755))?;
         File::open(built)?.sync_all()?;
         fs::rename(built, &path)?;

@@ -1,7 +1,7 @@
 //! Where programs are looked for.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env,
     ffi::OsString,
     fmt, io,
@@ -109,7 +109,12 @@ impl Environment {
         let assets = self.assets.iter().map(|folder| (Origin::Assets, folder.clone()));
         let path = env::split_paths(&self.path).map(|folder| (Origin::Path, folder));
         let files = assets.chain(path).map(|(origin, folder)| (origin, folder.join(program.name())));
-        files.filter(|(_, file)| is_executable(file)).collect()
+        let mut seen = BTreeSet::new();
+        files
+            .filter(|(_, file)| is_executable(file))
+            // One folder often has two names, such as /bin and /usr/bin.
+            .filter(|(_, file)| file.canonicalize().is_ok_and(|file| seen.insert(file)))
+            .collect()
     }
 }
 

@@ -33,7 +33,8 @@ pub struct Binaries {
 ///
 /// # Flow
 ///
-/// 1. Look everywhere. If all is there, that was it: nothing is written.
+/// 1. Look everywhere. If all is there, that was it: nothing is written. What was found and is not used is told
+///    only when it would have helped.
 /// 2. Take the lock of the cache; look again, for another run may have built meanwhile.
 /// 3. Find Go, check it, check the free space.
 /// 4. Build what is missing, and give each program its name in the cache as soon as it is whole.
@@ -52,13 +53,14 @@ pub async fn prepare(
     progress: &dyn Progress,
 ) -> Result<Binaries, ToolchainError> {
     let mut survey = lookup(environment).await;
-    for skipped in &survey.skipped {
+    let missing = survey.missing();
+    for skipped in survey.skipped.iter().filter(|skipped| missing.contains(&skipped.program)) {
         progress.report(Event::Note { text: &format!("not used: {skipped}") });
     }
-    if !survey.missing().is_empty() {
+    if !missing.is_empty() {
         match go_for(environment, &survey).await {
             Ok(go) => survey = build(environment, &go, launcher, progress).await?,
-            Err(_) if !survey.missing().iter().any(|program| program.needed()) => {}
+            Err(_) if !missing.iter().any(|program| program.needed()) => {}
             Err(error) => return Err(error),
         }
     }

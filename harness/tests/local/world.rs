@@ -11,7 +11,7 @@ use harness::{
 use libtest_mimic::Failed;
 
 /// No test waits longer than this for anything in a cluster.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A folder, a launcher, the programs, and addresses.
 pub(crate) struct World {
