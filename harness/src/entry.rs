@@ -5,9 +5,9 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
+    ffi::{CString, OsString},
     fs, io,
-    os::unix::fs::MetadataExt as _,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
@@ -20,7 +20,7 @@ use crate::{
 pub type Helper = fn(&[OsString]) -> u8;
 
 /// This process' executable as the kernel knows it, even after the file was replaced or removed.
-const OWN_EXECUTABLE: &str = "/proc/self/exe";
+pub(crate) const OWN_EXECUTABLE: &str = "/proc/self/exe";
 
 /// The helpers that an executable offers beside the engine's own.
 ///
@@ -72,25 +72,38 @@ impl Helpers {
 pub fn intercept(helpers: &Helpers) {
     let mut args = std::env::args_os().skip(1);
     let Some(name) = args.next() else { return };
-    let args: Vec<OsString> = args.collect();
-    let code = if name == server::COMMAND {
-        server::run(&args, helpers.pair)
-    } else if let Some(helper) = name.to_str().and_then(|name| helpers.named.get(name)) {
-        helper(&args)
-    } else {
+    let helper = name.to_str().and_then(|name| helpers.named.get(name).copied());
+    if helper.is_none() && name != server::COMMAND {
         return;
-    };
+    }
+    take_short_name();
+    let args: Vec<OsString> = args.collect();
+    let code = helper.map_or_else(|| server::run(&args, helpers.pair), |helper| helper(&args));
     std::process::exit(code.into());
 }
 
-/// The path under which this very executable can be run again.
+/// The path under which this very executable can be run again, by children of this process.
 ///
-/// That is its own path as long as the file there is still this one. A build may have replaced or removed it
-/// since; then it is the kernel's link to the running file, which a child of this process can still execute, so
-/// that a helper never is another build than the one that needs it.
+/// It is the kernel's link to the running file, not the file's path: a build may replace or remove the file at any
+/// moment, and a helper must never be another build than the one that needs it.
 pub fn executable() -> Result<PathBuf, ExecutableError> {
-    let running = fs::metadata(OWN_EXECUTABLE).map_err(|source| ExecutableError { source })?;
-    let path = std::env::current_exe().map_err(|source| ExecutableError { source })?;
-    let same = |file: fs::Metadata| (file.dev(), file.ino()) == (running.dev(), running.ino());
-    if fs::metadata(&path).is_ok_and(same) { Ok(path) } else { Ok(Path::new(OWN_EXECUTABLE).into()) }
+    match fs::metadata(OWN_EXECUTABLE) {
+        Ok(_) => Ok(OWN_EXECUTABLE.into()),
+        Err(source) => Err(ExecutableError { source }),
+    }
+}
+
+/// What a child that runs this executable again is shown as in lists of processes.
+pub(crate) fn shown_name() -> OsString {
+    std::env::current_exe().map_or_else(|_| OWN_EXECUTABLE.into(), PathBuf::into_os_string)
+}
+
+/// Gives this process the short name of its executable; it was run by the kernel's link, which is named `exe`.
+fn take_short_name() {
+    let name = shown_name();
+    let name = Path::new(&name).file_name().and_then(|name| CString::new(name.as_bytes()).ok());
+    if let Some(name) = name {
+        // The name is for people only.
+        rustix::thread::set_name(&name).unwrap_or_default();
+    }
 }

@@ -56,7 +56,15 @@ pub enum IdentityError {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     state: char,
+    threads: u64,
     start_time: u64,
+}
+
+impl Stat {
+    /// The first thread of a process may be a zombie while others still run, or still let go of files and locks.
+    fn has_ended(&self) -> bool {
+        matches!(self.state, 'Z' | 'X') && self.threads <= 1
+    }
 }
 
 impl ProcessIdentity {
@@ -76,17 +84,21 @@ impl ProcessIdentity {
     ///
     /// A proc file system that cannot be read counts as alive: nobody must take a process for gone by mistake.
     pub fn is_alive(&self) -> bool {
+        self.is_there(|stat| !stat.has_ended())
+    }
+
+    fn is_there(&self, and: impl Fn(&Stat) -> bool) -> bool {
         if boot_id().is_ok_and(|boot| boot != self.boot_id) {
             return false;
         }
         match read_stat(self.pid) {
-            Ok(Some(stat)) => stat.start_time == self.start_time && !matches!(stat.state, 'Z' | 'X'),
+            Ok(Some(stat)) => stat.start_time == self.start_time && and(&stat),
             Ok(None) => false,
             Err(_) => true,
         }
     }
 
-    /// Kills this very process (SIGKILL) and says whether there was something to kill.
+    /// Kills this very process (SIGKILL) and says whether there was one; a zombie counts until it is reaped.
     pub fn kill(&self) -> Result<bool, IdentityError> {
         self.signal(Signal::KILL)
     }
@@ -126,7 +138,7 @@ impl ProcessIdentity {
         let Some(pid) = positive.and_then(Pid::from_raw) else { return Ok(None) };
         let refused = |source| IdentityError::Refused { action: "open", pid: self.pid, source };
         let handle = ProcessHandle::open(pid).map_err(refused)?;
-        Ok(handle.filter(|_| self.is_alive()))
+        Ok(handle.filter(|_| self.is_there(|_| true)))
     }
 }
 
@@ -170,9 +182,10 @@ fn parse_stat(line: &str) -> Option<Stat> {
     let (_, fields) = line.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
-    // The state is field 3 of proc(5), the start time field 22.
-    let start_time = fields.nth(22 - 4)?.parse().ok()?;
-    Some(Stat { state, start_time })
+    // The state is field 3 of proc(5), the number of threads field 20, the start time field 22.
+    let threads = fields.nth(20 - 4)?.parse().ok()?;
+    let start_time = fields.nth(22 - 21)?.parse().ok()?;
+    Some(Stat { state, threads, start_time })
 }
 
 /// A process that ends between opening and reading answers with ESRCH.
@@ -194,8 +207,15 @@ mod tests {
 
     #[test]
     fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
-        let line = "42 (a) S (b) c) R 1 42 42 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 98765 1 2 3";
-        assert_eq!(parse_stat(line), Some(Stat { state: 'R', start_time: 98765 }));
+        let line = "42 (a) S (b) c) R 1 42 42 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 5 0 98765 1 2 3";
+        assert_eq!(parse_stat(line), Some(Stat { state: 'R', threads: 5, start_time: 98765 }));
+    }
+
+    #[test]
+    fn a_zombie_has_ended_only_when_its_other_threads_have() {
+        assert!(Stat { state: 'Z', threads: 1, start_time: 1 }.has_ended());
+        assert!(!Stat { state: 'Z', threads: 2, start_time: 1 }.has_ended());
+        assert!(!Stat { state: 'S', threads: 1, start_time: 1 }.has_ended());
     }
 
     #[test]

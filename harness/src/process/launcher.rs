@@ -196,7 +196,7 @@ impl Launcher {
             args: launch.args.clone(),
         };
         let mut command = Command::new(executable);
-        command.args(task.to_args()).env_clear().envs(inherited());
+        command.arg0(entry::shown_name()).args(task.to_args()).env_clear().envs(inherited());
         command.env(marker::VARIABLE, self.shared.marker.value());
         command.envs(launch.env.iter().map(|(name, value)| (name, value)));
         command.current_dir("/").process_group(0);

@@ -9,7 +9,7 @@ use std::{
         fd::AsFd as _,
         unix::{fs::OpenOptionsExt as _, process::CommandExt as _},
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -20,6 +20,7 @@ use super::{
     identity::ProcessIdentity,
     record::{ProcessRecord, RecordError},
 };
+use crate::entry;
 
 /// The hidden subcommand's name.
 pub(crate) const COMMAND: &str = "__launch";
@@ -116,6 +117,9 @@ fn become_program(args: &[OsString]) -> Result<Infallible, Refusal> {
     let copy = log.try_clone().map_err(|error| refusal(Stage::Log, &error))?;
     let mut program = Command::new(&task.program);
     program.args(&task.args).stdin(Stdio::null()).stdout(log).stderr(copy);
+    if task.program == Path::new(entry::OWN_EXECUTABLE) {
+        program.arg0(entry::shown_name());
+    }
     Err(refusal(Stage::Exec, &program.exec()))
 }
 

@@ -22,7 +22,7 @@ use tokio::{
 
 use super::{
     claim::ClaimError,
-    control::{ControlError, introduce},
+    control::{ControlError, Hailed},
     folder::PairFolder,
     life::Holder,
     pair::{LogTail, PartDeath, Progress},
@@ -340,8 +340,9 @@ enum Waited {
 }
 
 impl Joined {
-    pub(super) async fn introduce(folder: &PairFolder, purpose: &str) -> Result<Self, ControlError> {
-        let (reader, writer, supervisor) = introduce(&folder.path, purpose, true).await?;
+    /// Waits until the supervisor has said who it is.
+    pub(super) async fn welcomed(folder: &PairFolder, hailed: Hailed) -> Result<Self, ControlError> {
+        let (reader, writer, supervisor) = hailed.welcomed().await?;
         Ok(Self { folder: folder.path.clone(), supervisor, reader, writer })
     }
 

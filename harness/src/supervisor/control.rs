@@ -41,7 +41,7 @@ impl Control {
     /// Connects; every answer is awaited for `deadline` at most.
     pub(super) async fn open(folder: &Path, deadline: Duration) -> Result<Self, ControlError> {
         within(deadline, async {
-            let (reader, writer, supervisor) = introduce(folder, "control", false).await?;
+            let (reader, writer, supervisor) = hail(folder, "control", false).await?.welcomed().await?;
             Ok(Self { supervisor, reader, writer, deadline, asked: 0 })
         })
         .await
@@ -64,21 +64,32 @@ impl Control {
     }
 }
 
-/// Connects and says hello; returns once the supervisor has said who it is.
-pub(super) async fn introduce(
-    folder: &Path,
-    purpose: &str,
-    holds: bool,
-) -> Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf, ProcessIdentity), ControlError> {
+/// A connection on which hello has been said, but not been answered yet.
+pub(super) struct Hailed {
+    reader: BufReader<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+}
+
+/// Connects and says hello. A socket takes both before anybody serves it.
+pub(super) async fn hail(folder: &Path, purpose: &str, holds: bool) -> Result<Hailed, ControlError> {
     let hello = Hello::new(purpose, holds).map_err(gone)?;
     let stream = UnixStream::connect(protocol::socket(folder)).await.map_err(gone)?;
     let (reader, mut writer) = stream.into_split();
-    let mut reader = BufReader::new(reader);
     protocol::write(&mut writer, &hello).await.map_err(gone)?;
-    match next(&mut reader).await? {
-        Message::Welcome { supervisor } => Ok((reader, writer, supervisor)),
-        Message::Mismatch { problem } => Err(ControlError::Mismatch { problem }),
-        _ => Err(gone(io::Error::other("it did not introduce itself"))),
+    Ok(Hailed { reader: BufReader::new(reader), writer })
+}
+
+impl Hailed {
+    /// Returns once the supervisor has said who it is.
+    pub(super) async fn welcomed(
+        mut self,
+    ) -> Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf, ProcessIdentity), ControlError> {
+        match next(&mut self.reader).await? {
+            Message::Welcome { supervisor } => Ok((self.reader, self.writer, supervisor)),
+            Message::Mismatch { problem } => Err(ControlError::Mismatch { problem }),
+            Message::Stopping { reason } => Err(gone(io::Error::other(reason))),
+            _ => Err(gone(io::Error::other("it did not introduce itself"))),
+        }
     }
 }
 

@@ -45,16 +45,32 @@ pub(super) struct Life {
     phase: Phase,
     holders: BTreeMap<u64, Holder>,
     kept: bool,
-    /// A part died: a pair that nobody would want to find.
-    broken: bool,
+    /// The client that this pair was started for has neither spoken nor gone. Its connection is there already.
+    expecting: bool,
+    patience: Patience,
+}
+
+/// What happens once nobody holds the pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// It lingers.
+    Lingers,
     /// The last client said that nobody needs to wait.
-    at_once: bool,
+    Released,
+    /// A part died: nobody would want to find it.
+    Broken,
 }
 
 impl Life {
-    /// A pair that is being started, for nobody yet: whoever asked for it may have vanished.
+    /// A pair that is being started for a client that is yet to be heard.
     pub(super) fn new(kept: bool) -> Self {
-        Self { phase: Phase::Starting, holders: BTreeMap::new(), kept, broken: false, at_once: false }
+        Self {
+            phase: Phase::Starting,
+            holders: BTreeMap::new(),
+            kept,
+            expecting: true,
+            patience: Patience::Lingers,
+        }
     }
 
     pub(super) fn phase(&self) -> Phase {
@@ -70,20 +86,25 @@ impl Life {
     }
 
     pub(super) fn joined(&mut self, id: u64, holder: Holder) {
-        self.at_once = false;
+        if self.patience == Patience::Released {
+            self.patience = Patience::Lingers;
+        }
+        self.expecting = false;
         self.holders.insert(id, holder);
     }
 
     /// A client released the pair.
     pub(super) fn released(&mut self, id: u64, linger: bool) {
         let held = self.holders.remove(&id).is_some();
-        if held && self.holders.is_empty() {
-            self.at_once = !linger;
+        let last = held && self.holders.is_empty();
+        if last && !linger && self.patience == Patience::Lingers {
+            self.patience = Patience::Released;
         }
     }
 
     /// A connection ended without a word.
     pub(super) fn vanished(&mut self, id: u64) {
+        self.expecting = false;
         self.released(id, true);
     }
 
@@ -98,7 +119,7 @@ impl Life {
     }
 
     pub(super) fn part_died(&mut self) {
-        self.broken = true;
+        self.patience = Patience::Broken;
     }
 
     /// The start failed, or the pair was told to end.
@@ -125,6 +146,10 @@ impl Life {
     }
 
     pub(super) fn wish(&self) -> Wish {
+        if self.expecting {
+            // Even of a start that failed at once: somebody has to be told.
+            return Wish::Stay;
+        }
         if self.phase == Phase::Stopping {
             return Wish::Stop;
         }
@@ -135,7 +160,7 @@ impl Life {
         if self.kept && self.phase == Phase::Running {
             return Wish::Stay;
         }
-        if self.at_once || self.broken { Wish::Stop } else { Wish::Linger }
+        if self.patience == Patience::Lingers { Wish::Linger } else { Wish::Stop }
     }
 }
 
@@ -158,8 +183,18 @@ mod tests {
     #[test]
     fn a_start_that_nobody_waits_for_lingers_and_is_given_up_even_if_it_was_to_be_kept() {
         let mut life = Life::new(true);
+        life.vanished(1);
         assert_eq!(life.wish(), Wish::Linger);
         life.linger_elapsed();
+        assert_eq!(life.wish(), Wish::Stop);
+    }
+
+    #[test]
+    fn a_start_that_fails_at_once_waits_for_the_client_that_is_to_hear_of_it() {
+        let mut life = Life::new(false);
+        life.stop();
+        assert_eq!(life.wish(), Wish::Stay);
+        life.joined(1, holder());
         assert_eq!(life.wish(), Wish::Stop);
     }
 

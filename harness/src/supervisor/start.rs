@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     claim::{self, Claim},
     client::{Client, ClientError, Joined},
-    control::{Control, ControlError},
+    control::{Control, ControlError, Hailed, hail},
     down::{self, Removal},
     folder::{self, Entry, Owner, PairFolder},
     pair::{LogTail, Progress},
@@ -112,9 +112,10 @@ impl Client {
                 return Err(ClientError::Timeout { deadline: wanted.deadline, last: None });
             }
             let found = find_or_start(root, &wanted).await?;
-            match join(&found, &wanted).await? {
+            let (folder, started) = (found.folder.clone(), found.started);
+            match join(found).await? {
                 Some(joined) => return joined.ready(root, &wanted, left, &mut progress).await,
-                None if found.started => return Err(lost(&found.folder)),
+                None if started => return Err(lost(&folder)),
                 None => {}
             }
         }
@@ -126,18 +127,21 @@ struct Found {
     folder: PairFolder,
     /// Whether this call started it.
     started: bool,
+    /// A connection to it; `None` if nobody takes connections.
+    hailed: Option<Hailed>,
 }
 
 /// `None`: the supervisor is gone by now, so look again.
-async fn join(found: &Found, wanted: &Wanted) -> Result<Option<Joined>, ClientError> {
-    match tokio::time::timeout(WELCOME_DEADLINE, Joined::introduce(&found.folder, &wanted.purpose)).await {
-        Err(_) => Err(ClientError::Silent { folder: found.folder.path.clone(), deadline: WELCOME_DEADLINE }),
+async fn join(found: Found) -> Result<Option<Joined>, ClientError> {
+    let Found { folder, hailed, .. } = found;
+    let Some(hailed) = hailed else {
+        return wait_for_end(&folder.path).await.map(|()| None);
+    };
+    match tokio::time::timeout(WELCOME_DEADLINE, Joined::welcomed(&folder, hailed)).await {
+        Err(_) => Err(ClientError::Silent { folder: folder.path, deadline: WELCOME_DEADLINE }),
         Ok(Ok(joined)) => Ok(Some(joined)),
-        Ok(Err(ControlError::Mismatch { problem })) => replace(&found.folder, problem).await.map(|()| None),
-        Ok(Err(_)) => {
-            wait_for_end(&found.folder.path).await?;
-            Ok(None)
-        }
+        Ok(Err(ControlError::Mismatch { problem })) => replace(&folder, problem).await.map(|()| None),
+        Ok(Err(_)) => wait_for_end(&folder.path).await.map(|()| None),
     }
 }
 
@@ -181,16 +185,27 @@ async fn find_or_start(root: &StateRoot, wanted: &Wanted) -> Result<Found, Clien
     if let Some(key) = &wanted.key
         && let Some(folder) = find(root, &lock, key).await?
     {
-        return Ok(Found { folder, started: false });
+        let hailed = hail(&folder.path, &wanted.purpose, true).await.ok();
+        return Ok(Found { folder, started: false, hailed });
     }
     let owner = owner(root, wanted)?;
     let claim = claim::claim(root, &lock, &owner, &wanted.options)?;
     let folder = claim.folder.clone();
-    if let Err(error) = spawn(claim) {
-        down::remove_dead(&lock, &folder).await;
-        return Err(error.into());
+    // Before there is a supervisor, so that it never finds itself without the client it was started for.
+    let started = match hail(&folder.path, &wanted.purpose, true).await {
+        Ok(hailed) => spawn(claim).map(|()| hailed),
+        Err(error) => {
+            drop(claim);
+            Err(SpawnError::Spawn(std::io::Error::other(error)))
+        }
+    };
+    match started {
+        Ok(hailed) => Ok(Found { folder, started: true, hailed: Some(hailed) }),
+        Err(error) => {
+            down::remove_dead(&lock, &folder).await;
+            Err(error.into())
+        }
     }
-    Ok(Found { folder, started: true })
 }
 
 /// The pair of a key, if somebody looks after it. What is left of a dead one is removed.
@@ -225,6 +240,7 @@ fn owner(root: &StateRoot, wanted: &Wanted) -> Result<Owner, SpawnError> {
 fn spawn(claim: Claim) -> Result<(), SpawnError> {
     let Claim { folder, lock, beacon, listener } = claim;
     let mut command = tokio::process::Command::new(entry::executable()?);
+    command.arg0(entry::shown_name());
     command.arg(server::COMMAND).arg(&folder.path);
     command.stdin(inherit(listener)).stdout(inherit(lock)).stderr(inherit(beacon));
     // Not killed with this client, and reaped by the runtime should this client outlive it.

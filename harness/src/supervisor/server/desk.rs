@@ -10,7 +10,7 @@ use tokio::{
 use super::{
     super::{
         folder::Owner,
-        life::Life,
+        life::{Life, Phase},
         pair::{LogTail, PartDeath, Progress, Running, StartError, chain},
         protocol::{Ask, Build, Hello, Message, PROTOCOL, Question, Reply, Report},
     },
@@ -179,6 +179,11 @@ impl Desk {
         if let Some(problem) = mismatch {
             return self.send(client, Message::Mismatch { problem });
         }
+        let failed = self.failure.is_some();
+        if hello.holds && !failed && self.life.phase() == Phase::Stopping {
+            // Not welcome any more: this client is to look for another pair once this one is gone.
+            return self.send(client, Message::Stopping { reason: self.reason() });
+        }
         self.send(client, Message::Welcome { supervisor: self.me.clone() });
         if !hello.holds {
             return;
@@ -224,13 +229,7 @@ impl Desk {
                 Reply::Done
             }
             Ask::Release { linger } => self.release(client, linger),
-            Ask::Down { force } => match self.life.down(client, force) {
-                Ok(()) => {
-                    self.reason = Some("the pair was taken down".into());
-                    Reply::Stopping
-                }
-                Err(holders) => Reply::Busy { holders },
-            },
+            Ask::Down { force } => self.down(client, force),
             Ask::Custom { body } => return self.custom(client, number, body),
         };
         self.answer(client, number, reply);
@@ -239,6 +238,17 @@ impl Desk {
     fn release(&mut self, client: u64, linger: bool) -> Reply {
         self.life.released(client, linger);
         if self.life.wish() == super::Wish::Stop { Reply::Stopping } else { Reply::Done }
+    }
+
+    fn down(&mut self, client: u64, force: bool) -> Reply {
+        let under_way = self.life.phase() == Phase::Stopping;
+        match self.life.down(client, force || under_way) {
+            Ok(()) => {
+                self.reason.get_or_insert_with(|| "the pair was taken down".into());
+                Reply::Stopping
+            }
+            Err(holders) => Reply::Busy { holders },
+        }
     }
 
     fn custom(&mut self, client: u64, number: u64, body: serde_json::Value) {

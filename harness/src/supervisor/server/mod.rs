@@ -5,7 +5,14 @@ mod desk;
 mod inherited;
 mod teardown;
 
-use std::{ffi::OsString, future::pending, io, path::Path, pin::Pin, sync::Arc};
+use std::{
+    ffi::OsString,
+    future::pending,
+    io,
+    path::Path,
+    pin::{Pin, pin},
+    sync::Arc,
+};
 
 use tokio::{
     net::UnixListener,
@@ -110,12 +117,18 @@ async fn serve(inherited: Inherited, pair: Arc<dyn Pair>) -> Result<(), Supervis
     };
     let reason = shift.work(&mut signals).await;
     tracing::info!(reason, "tearing down");
-    // No connections are taken any more. Those that wait in the socket end with this process, and their clients
-    // look for another pair then.
-    let Shift { mut desk, starting, .. } = shift;
-    desk.stopping(&reason);
-    teardown::run(folder, &owner, &marker, &launcher, starting, &mut desk).await;
-    desk.close().await;
+    let starting = shift.starting.take();
+    shift.desk.stopping(&reason);
+    let end = teardown::Teardown {
+        folder,
+        owner: &owner,
+        marker: &marker,
+        launcher: &launcher,
+        running: shift.desk.running(),
+        failed: shift.desk.has_failed(),
+    };
+    shift.answer_until(end.run(starting)).await;
+    shift.desk.close().await;
     Ok(())
 }
 
@@ -155,6 +168,18 @@ impl Shift {
                 }
             }
             self.step(signals).await;
+        }
+    }
+
+    /// Answers clients while the pair is torn down: they are to know that something happens.
+    async fn answer_until(&mut self, end: impl Future<Output = ()>) {
+        let mut end = pin!(end);
+        loop {
+            tokio::select! {
+                () = &mut end => return,
+                accepted = self.listener.accept() => self.desk.accept(accepted).await,
+                Some(event) = self.events.recv() => self.desk.handle(event),
+            }
         }
     }
 

@@ -11,7 +11,6 @@ use super::{
         root::StateRoot,
     },
     Starting,
-    desk::Desk,
 };
 use crate::process::{Launcher, Marker};
 
@@ -20,35 +19,40 @@ const STOP_DEADLINE: Duration = Duration::from_secs(20);
 /// How long a part may take to end once it is told on its own.
 const PART_GRACE: Duration = Duration::from_secs(5);
 
-/// Takes the pair down. Nothing here gives up: what fails is logged, and the next step goes on.
-pub(super) async fn run(
-    folder: &PairFolder,
-    owner: &Owner,
-    marker: &Marker,
-    launcher: &Launcher,
-    starting: Option<Starting>,
-    desk: &mut Desk,
-) {
-    let running = give_up(starting).await.or_else(|| desk.running());
-    if let Some(running) = running
-        && tokio::time::timeout(STOP_DEADLINE, running.stop()).await.is_err()
-    {
-        tracing::warn!(?STOP_DEADLINE, "the pair did not end in order in time");
+/// What is to be taken down.
+pub(super) struct Teardown<'a> {
+    pub(super) folder: &'a PairFolder,
+    pub(super) owner: &'a Owner,
+    pub(super) marker: &'a Marker,
+    pub(super) launcher: &'a Launcher,
+    pub(super) running: Option<Arc<dyn Running>>,
+    pub(super) failed: bool,
+}
+
+impl Teardown<'_> {
+    /// Takes the pair down. Nothing here gives up: what fails is logged, and the next step goes on.
+    pub(super) async fn run(self, starting: Option<Starting>) {
+        let running = give_up(starting).await.or(self.running);
+        if let Some(running) = running
+            && tokio::time::timeout(STOP_DEADLINE, running.stop()).await.is_err()
+        {
+            tracing::warn!(?STOP_DEADLINE, "the pair did not end in order in time");
+        }
+        self.launcher.stop_all(PART_GRACE).await;
+        if let Err(error) = reap::kill_carriers(|| self.marker.carriers()).await {
+            tracing::error!(%error, "cannot end what the parts started");
+        }
+        if self.failed
+            && let Some(target) = &self.owner.keep_logs
+            && let Err(error) = logs::copy_logs(&self.folder.path, target)
+        {
+            tracing::error!(%error, target = %target.display(), "cannot keep the logs");
+        }
+        if let Err(error) = removal::remove(self.folder).await {
+            tracing::error!(%error, "cannot remove the folder");
+        }
+        remove_root(self.folder, self.owner).await;
     }
-    launcher.stop_all(PART_GRACE).await;
-    if let Err(error) = reap::kill_carriers(|| marker.carriers()).await {
-        tracing::error!(%error, "cannot end what the parts started");
-    }
-    if desk.has_failed()
-        && let Some(target) = &owner.keep_logs
-        && let Err(error) = logs::copy_logs(&folder.path, target)
-    {
-        tracing::error!(%error, target = %target.display(), "cannot keep the logs");
-    }
-    if let Err(error) = removal::remove(folder).await {
-        tracing::error!(%error, "cannot remove the folder");
-    }
-    remove_root(folder, owner).await;
 }
 
 /// The last pair takes the root with it.
