@@ -3,7 +3,6 @@
 pub mod manifests;
 pub mod operator;
 
-use std::ffi::OsString;
 use std::sync::Arc;
 
 use harness::entry::{self, Helpers};
@@ -15,13 +14,9 @@ use harness::supervisor::Pair;
 ///
 /// Must come first in every `main` of this package: supervisors, hubs and launchers are the same executable again.
 pub fn intercept() {
-    entry::intercept(&Helpers::new().supervising(make).with(hub::COMMAND, run_hub));
+    entry::intercept(&Helpers::new().supervising(make).with(hub::COMMAND, hub::host));
 }
 
 fn make() -> Arc<dyn Pair> {
     Arc::new(Federation { manifests: manifests::reference(), resolve_operator: operator::resolve })
-}
-
-fn run_hub(args: &[OsString]) -> u8 {
-    fake_garage::cli::run(args)
 }
