@@ -1,8 +1,1 @@
-//! A recording fake.
-/// x
-pub mod cli {
-    /// x
-    pub fn run(_: &[std::ffi::OsString]) -> u8 {
-        1
-    }
-}
+//! A recording fake of the Garage admin API and cluster layout.
