@@ -41,9 +41,9 @@ pub(super) fn agent_access() -> [Value; 2] {
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": role},
             "rules": [
                 rule(&["pods"], &["get", "list", "watch", "delete"]),
-                rule(&["pods/status", "nodes/status"], &["patch"]),
+                rule(&["pods/status"], &["patch"]),
                 rule(&["pods/binding"], &["create"]),
-                rule(&["nodes"], &["get", "create", "patch"]),
+                rule(&["nodes"], &["get", "list", "watch", "create"]),
                 rule(&["secrets", "configmaps", "services"], &["get", "list", "watch"]),
             ],
         }),

@@ -14,7 +14,7 @@ use super::hub::{self, RunningHub};
 use super::manifests::{self, Manifest};
 use super::operator::{self, OperatorLaunch, RunningOperator};
 use super::{HubDescription, OperatorDescription, PairDescription, SiteDescription};
-use crate::agent::{Agent, AgentError};
+use crate::agent::Agent;
 use crate::garage::runtime::GarageRuntime;
 use crate::local::{Addresses, Identity, LocalPair, ServiceAccountName, Settings};
 use crate::process::Child;
@@ -117,7 +117,7 @@ async fn start(
 struct RunningFederation {
     hub: RunningHub,
     sites: LocalPair,
-    agents: PerSite<Agent>,
+    agent: Agent,
     operators: PerSite<RunningOperator>,
     description: PairDescription,
     /// Names of parts whose end was told already.
@@ -133,16 +133,14 @@ impl RunningFederation {
         sites: LocalPair,
     ) -> Result<Self, AnyError> {
         context.progress.report("agents", "starting");
-        let (east, west) =
-            try_join(start_agent(&sites, &hub, Site::East), start_agent(&sites, &hub, Site::West)).await?;
-        let agents = PerSite { east, west };
+        let agent = start_agent(&sites, &hub).await?;
         context.progress.report("operators", "starting");
         let start = |site: Site| start_operator(&context, &program, &sites, site);
         let (east, west) = try_join(start(Site::East), start(Site::West)).await?;
         let operators = PerSite { east, west };
         try_join(operators.east.ready(), operators.west.ready()).await?;
         let description = describe(&context, &program, &hub, &sites, &operators);
-        Ok(Self { hub, sites, agents, operators, description, told: Mutex::default() })
+        Ok(Self { hub, sites, agent, operators, description, told: Mutex::default() })
     }
 
     fn timed(mut self, durations_ms: BTreeMap<String, u64>) -> Self {
@@ -160,11 +158,11 @@ impl RunningFederation {
     }
 }
 
-async fn start_agent(sites: &LocalPair, hub: &RunningHub, site: Site) -> Result<Agent, AgentError> {
-    let control_plane = sites.at(site);
-    let client = control_plane.client(Identity::Agent).await?;
+async fn start_agent(sites: &LocalPair, hub: &RunningHub) -> Result<Agent, AnyError> {
+    let client = |site| sites.at(site).client(Identity::Agent);
+    let (east, west) = try_join(client(Site::East), client(Site::West)).await?;
     let runtime = Arc::new(GarageRuntime::new(hub.client.clone()));
-    Agent::start(site, client, runtime).await
+    Ok(Agent::start(PerSite { east, west }, runtime.clone(), runtime).await?)
 }
 
 async fn start_operator(
@@ -262,7 +260,7 @@ impl Running for RunningFederation {
         async move { Err(format!("this pair knows no request `{body}`").into()) }.boxed()
     }
 
-    /// Operators first, so that nothing is written any more; then the agents and the hub, whose journal is complete
+    /// Operators first, so that nothing is written any more; then the agent and the hub, whose journal is complete
     /// then; the control planes last.
     fn stop(&self) -> BoxFuture<'_, ()> {
         async move {
@@ -270,7 +268,7 @@ impl Running for RunningFederation {
                 self.operators.east.child.stop(OPERATOR_GRACE),
                 self.operators.west.child.stop(OPERATOR_GRACE)
             );
-            futures::join!(self.agents.east.stop(), self.agents.west.stop());
+            self.agent.stop().await;
             futures::join!(self.hub.child.stop(HUB_GRACE), self.sites.stop());
         }
         .boxed()

@@ -10,6 +10,8 @@
 )]
 
 mod failing;
+mod pods;
+mod stand_in;
 mod working;
 mod world;
 
@@ -20,7 +22,7 @@ use world::World;
 fn main() {
     intercept(&Helpers::new());
     let args = Arguments::from_args();
-    let trials = [working::trials(), failing::trials()].into_iter().flatten().collect();
+    let trials = [working::trials(), failing::trials(), pods::trials()].into_iter().flatten().collect();
     libtest_mimic::run(&args, trials).exit();
 }
 

@@ -101,11 +101,11 @@ async fn create_workload(client: &Client) {
     create(Api::namespaced(client.clone(), "work"), &set).await;
 }
 
-fn object<K: DeserializeOwned>(value: serde_json::Value) -> K {
+pub(crate) fn object<K: DeserializeOwned>(value: serde_json::Value) -> K {
     serde_json::from_value(value).unwrap()
 }
 
-async fn create<K>(api: Api<K>, object: &K)
+pub(crate) async fn create<K>(api: Api<K>, object: &K)
 where
     K: Clone + std::fmt::Debug + Serialize + DeserializeOwned,
 {
