@@ -174,8 +174,11 @@ fn a_followers_write_is_a_violation_and_its_witness_names_the_call() {
 fn with_the_offending_line_removed_the_history_is_broken_and_does_not_pass() {
     let (dir, path) = recorded(true);
     let text = std::fs::read_to_string(&path).unwrap();
-    let spliced: String =
-        text.lines().filter(|line| !line.contains("UpdateClusterLayout")).map(|line| format!("{line}\n")).collect();
+    let spliced: String = text
+        .lines()
+        .filter(|line| !line.contains("UpdateClusterLayout"))
+        .map(|line| format!("{line}\n"))
+        .collect();
     std::fs::write(&path, spliced).unwrap();
     let output = onewriter(dir.path(), &["check", path.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(98));

@@ -68,7 +68,8 @@ impl Run {
 
     fn pair(&self) -> Option<PathBuf> {
         let entries = fs::read_dir(&self.state).ok()?;
-        let is_pair = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("pair-"));
+        let is_pair =
+            |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("pair-"));
         entries.filter_map(|entry| Some(entry.ok()?.path())).find(is_pair)
     }
 
@@ -107,9 +108,9 @@ fn owned_by(state: &Path) -> Vec<String> {
     let wanted = format!(":{}/", state.display());
     let of = |entry: fs::DirEntry| {
         let environment = fs::read(entry.path().join("environ")).ok()?;
-        let ours = environment
-            .split(|byte| *byte == 0)
-            .any(|line| line.starts_with(b"ONEWRITER_OWNER=") && String::from_utf8_lossy(line).contains(&wanted));
+        let ours = environment.split(|byte| *byte == 0).any(|line| {
+            line.starts_with(b"ONEWRITER_OWNER=") && String::from_utf8_lossy(line).contains(&wanted)
+        });
         ours.then(|| fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default().replace('\0', " "))
     };
     fs::read_dir("/proc").unwrap().filter_map(|entry| of(entry.ok()?)).collect()

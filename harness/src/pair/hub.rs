@@ -73,11 +73,8 @@ pub async fn start(
         journal: folder.join("journal.jsonl"),
         run: run.to_owned(),
         first_node: addresses.first_node(),
-        proxies: [
-            ("east".to_owned(), addresses.east_proxy()),
-            ("west".to_owned(), addresses.west_proxy()),
-        ]
-        .into(),
+        proxies: [("east".to_owned(), addresses.east_proxy()), ("west".to_owned(), addresses.west_proxy())]
+            .into(),
     };
     let config_file = folder.join("hub.json");
     secret_file::write(&config_file, &serde_json::to_vec_pretty(&config)?)?;
