@@ -41,8 +41,13 @@ fn pair_in_words(pair: &PairStatus) -> String {
         text += &format!("  used by process {} ({})\n", holder.process.pid, holder.purpose);
     }
     for process in &pair.processes {
-        let alive = if process.alive { "" } else { "  DEAD" };
-        text += &format!("  {:>8}  {}{alive}\n", process.pid, process.part);
+        let died = pair.died.iter().any(|part| part.starts_with(&process.part));
+        let state = match (process.alive, died) {
+            (true, _) => "",
+            (false, true) => "  DIED",
+            (false, false) => "  ended",
+        };
+        text += &format!("  {:>8}  {}{state}\n", process.pid, process.part);
     }
     text
 }
