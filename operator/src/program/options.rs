@@ -123,6 +123,12 @@ pub struct RunOptions {
     /// Format of the logs.
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+    /// How long a gateway must be down for its role to be stale.
+    #[arg(long, env = "TOMBSTONE_AGE", default_value = "10m", value_parser = duration)]
+    pub tombstone_age: Duration,
+    /// How long a node may be without a role before an event tells it.
+    #[arg(long, env = "ROLELESS_WARNING", default_value = "10m", value_parser = duration)]
+    pub roleless_warning: Duration,
     /// Requeue while something is pending that others finish in seconds.
     #[arg(long, env = "REQUEUE_PENDING", default_value = "1s", value_parser = duration)]
     pub requeue_pending: Duration,
@@ -194,6 +200,8 @@ impl RunOptions {
             },
             deadlines: Deadlines::default(),
             concurrency: self.max_concurrent_reconciles,
+            tombstone_age: self.tombstone_age,
+            roleless_warning: self.roleless_warning,
         }
     }
 }
