@@ -79,7 +79,8 @@ impl Comparison<'_> {
 
     fn is_volatile(&self, path: &str) -> bool {
         self.volatile.iter().any(|volatile| {
-            path.strip_prefix(volatile.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            path.strip_prefix(volatile.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         })
     }
 
@@ -117,7 +118,9 @@ impl Comparison<'_> {
             }
         });
         // The table of a message can only be judged with the figures beside it.
-        if let (Some(message), Some(Value::Object(figures))) = (expected.get("message"), expected.get("statistics")) {
+        if let (Some(message), Some(Value::Object(figures))) =
+            (expected.get("message"), expected.get("statistics"))
+        {
             let forced = statistics_facts(figures).is_some_and(|facts| facts.all_forced());
             let table = |message: Option<&Value>| message.and_then(Value::as_array)?.last().cloned();
             if let (true, Some(wanted), Some(got)) =
@@ -167,7 +170,14 @@ impl Comparison<'_> {
         self.sum_of_stored(path, answered, facts);
     }
 
-    fn assigned(&mut self, path: &str, expected: &Value, answered: &Value, forced: &BTreeSet<String>, all: bool) {
+    fn assigned(
+        &mut self,
+        path: &str,
+        expected: &Value,
+        answered: &Value,
+        forced: &BTreeSet<String>,
+        all: bool,
+    ) {
         match (expected, answered) {
             (Value::Array(wanted), Value::Array(got)) if wanted.len() == got.len() => {
                 for (place, (wanted, got)) in wanted.iter().zip(got).enumerate() {
@@ -292,9 +302,10 @@ fn statistics_facts(object: &Map<String, Value>) -> Option<Facts> {
         ..Facts::default()
     };
     for zone in object.get("zones")?.as_array()? {
-        let nodes = zone.get("nodes")?.as_array()?.iter().map(|node| {
-            Some((node.get("id")?.as_str()?.to_owned(), node.get("totalCapacity")?.as_u64()?))
-        });
+        let nodes =
+            zone.get("nodes")?.as_array()?.iter().map(|node| {
+                Some((node.get("id")?.as_str()?.to_owned(), node.get("totalCapacity")?.as_u64()?))
+            });
         facts.zones.insert(zone.get("name")?.as_str()?.to_owned(), nodes.collect::<Option<_>>()?);
     }
     Some(facts)
@@ -325,7 +336,10 @@ mod tests {
     #[test]
     fn of_volatile_values_only_the_kind_counts() {
         assert!(differences(&json!({"lastSeenSecsAgo": 3}), &json!({"lastSeenSecsAgo": 9}), &[]).is_empty());
-        assert_eq!(differences(&json!({"lastSeenSecsAgo": 3}), &json!({"lastSeenSecsAgo": null}), &[]).len(), 1);
+        assert_eq!(
+            differences(&json!({"lastSeenSecsAgo": 3}), &json!({"lastSeenSecsAgo": null}), &[]).len(),
+            1
+        );
     }
 
     #[test]
@@ -336,6 +350,9 @@ mod tests {
 
     #[test]
     fn the_order_of_updated_nodes_does_not_count() {
-        assert!(differences(&json!({"ackUpdated": ["a", "b"]}), &json!({"ackUpdated": ["b", "a"]}), &[]).is_empty());
+        assert!(
+            differences(&json!({"ackUpdated": ["a", "b"]}), &json!({"ackUpdated": ["b", "a"]}), &[])
+                .is_empty()
+        );
     }
 }

@@ -1,12 +1,12 @@
 //! Positive progress of an operator, seen from outside: the reconcile witness.
 //!
-//! "Nothing happened" is proved by what did happen: after a poke (a dummy annotation) the site's operator reads the
-//! status and then the layout with its own token. That is one completed reconcile.
+//! "Nothing happened" is proved by what did happen: after a poke (a dummy annotation) the site's operator reads both the
+//! status and the layout with its own token. That is one completed reconcile.
 
 use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
-use onewriter_history::{Event, Moment, Record};
+use onewriter_history::{CallEnd, Event, Moment, Record};
 use serde_json::json;
 
 use super::mesh::Mesh;
@@ -66,33 +66,78 @@ async fn await_reconcile(scope: &Scope, mesh: &Mesh, site: Site, poked: Moment) 
 /// What was read since the poke.
 #[derive(Debug, Default)]
 struct Reads {
-    status: bool,
+    status: Read,
+    layout: Read,
     calls: usize,
 }
 
-impl Reads {
-    /// Takes a record in; true once a status read was followed by a layout read.
-    fn complete_with(&mut self, record: &Record, mesh: &Mesh, site: Site) -> bool {
-        let Event::CallBegin(call) = &record.event else { return false };
-        if call.mesh != mesh.name || call.caller.as_deref() != Some(site.name()) {
-            return false;
+/// How far a read has come. An operator may make both at once, so their order tells nothing.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Read {
+    #[default]
+    Awaited,
+    Begun(u64),
+    Answered,
+}
+
+impl Read {
+    fn begin(&mut self, call: u64) {
+        if *self == Self::Awaited {
+            *self = Self::Begun(call);
         }
-        self.calls += 1;
-        match call.path.as_str() {
-            "/v2/GetClusterStatus" => self.status = true,
-            "/v2/GetClusterLayout" => return self.status,
+    }
+
+    /// The call ended; one that was not answered with success is awaited again.
+    fn end(&mut self, end: &CallEnd) {
+        if *self == Self::Begun(end.call) {
+            *self = if end.status == Some(200) { Self::Answered } else { Self::Awaited };
+        }
+    }
+
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Awaited => "not read",
+            Self::Begun(_) => "being read",
+            Self::Answered => "read",
+        }
+    }
+}
+
+impl Reads {
+    /// Takes a record in; true once both the status and the layout were read.
+    fn complete_with(&mut self, record: &Record, mesh: &Mesh, site: Site) -> bool {
+        match &record.event {
+            Event::CallBegin(call)
+                if call.mesh == mesh.name && call.caller.as_deref() == Some(site.name()) =>
+            {
+                self.calls += 1;
+                match call.path.as_str() {
+                    "/v2/GetClusterStatus" => self.status.begin(call.call),
+                    "/v2/GetClusterLayout" => self.layout.begin(call.call),
+                    _ => {}
+                }
+            }
+            Event::CallEnd(end) => {
+                self.status.end(end);
+                self.layout.end(end);
+            }
             _ => {}
         }
-        false
+        self.status == Read::Answered && self.layout == Read::Answered
     }
 
     fn not_reached(&self, site: Site, limit: Duration) -> NotReached {
-        let status = if self.status { "the status was read, the layout not" } else { "no status read" };
+        let state = format!(
+            "{} calls since the poke; the status was {}, the layout was {}",
+            self.calls,
+            self.status.in_words(),
+            self.layout.in_words()
+        );
         NotReached {
             site,
             awaited: "completed reconcile after a poke".to_owned(),
             limit,
-            last_state: Some((format!("{} calls since the poke, {status}", self.calls), Duration::ZERO)),
+            last_state: Some((state, Duration::ZERO)),
             last_error: None,
         }
     }
