@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use super::{Verdict, VerdictKind};
+use super::{Exit, Verdict, VerdictKind};
 use crate::checks::{Judgement, Severity};
 use crate::scenario::{CellReport, Outcome};
 
@@ -91,6 +91,9 @@ fn headline(verdict: &Verdict) -> String {
     let writes = verdict.coverage.get("layoutWrites").copied().unwrap_or_default();
     let total =
         verdict.durations_ms.get("total").map(|ms| format!(" in {}", seconds(*ms))).unwrap_or_default();
+    if verdict.cells.is_empty() && verdict.exit() == Exit::SetupFailed {
+        return "SET-UP FAILED: no cell was run".to_owned();
+    }
     let word = match verdict.verdict {
         VerdictKind::Pass => "PASS",
         VerdictKind::Violation => "VIOLATION",

@@ -154,7 +154,7 @@ fn of_abort(abort: Abort) -> Problem {
         Blame::Interrupt => Exit::Interrupted,
         Blame::Terminate => Exit::Terminated,
     };
-    Problem::new(exit, abort.reason)
+    Problem::new(exit, format!("{}{}", abort.reason, abort.detail))
 }
 
 #[derive(Default)]
