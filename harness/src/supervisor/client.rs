@@ -326,6 +326,8 @@ fn unexpected(reply: Reply) -> ClientError {
 /// A client of a pair that may not be ready yet.
 pub(super) struct Joined {
     folder: PathBuf,
+    /// Whether the pair was started for this client.
+    started: bool,
     supervisor: ProcessIdentity,
     reader: BufReader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
@@ -341,9 +343,13 @@ enum Waited {
 
 impl Joined {
     /// Waits until the supervisor has said who it is.
-    pub(super) async fn welcomed(folder: &PairFolder, hailed: Hailed) -> Result<Self, ControlError> {
+    pub(super) async fn welcomed(
+        folder: &PairFolder,
+        started: bool,
+        hailed: Hailed,
+    ) -> Result<Self, ControlError> {
         let (reader, writer, supervisor) = hailed.welcomed().await?;
-        Ok(Self { folder: folder.path.clone(), supervisor, reader, writer })
+        Ok(Self { folder: folder.path.clone(), started, supervisor, reader, writer })
     }
 
     /// Waits until the pair can be used.
@@ -364,7 +370,14 @@ impl Joined {
             }
         };
         match outcome {
-            Waited::Ready(description) => Ok(self.client(root, description)),
+            Waited::Ready(description) => {
+                let client = self.client(root, description);
+                if wanted.kept {
+                    // Somebody else may have started it without that wish.
+                    client.keep().await?;
+                }
+                Ok(client)
+            }
             Waited::Failed(chain, logs) => {
                 self.ended().await?;
                 Err(ClientError::Failed { source: RemoteError::new(chain), logs })
@@ -395,20 +408,32 @@ impl Joined {
         }
     }
 
-    /// Releases the pair without linger. If that ends it, waits for its end.
+    /// Lets go of the pair without linger. If that ends it, waits for its end.
     async fn give_up(mut self, error: ClientError) -> Result<Client, ClientError> {
-        let release = Question { number: 0, ask: Ask::Release { linger: false } };
-        if protocol::write(&mut self.writer, &release).await.is_ok() {
-            while let Ok(Some(message)) = protocol::read::<Message>(&mut self.reader).await {
-                if let Message::Answer { reply, .. } = message {
-                    if reply == Reply::Stopping {
-                        self.ended().await?;
-                    }
+        // A pair to be kept may have come up this moment and would stay: whoever started it takes it down again,
+        // if nobody else has joined it.
+        let asks = [self.started.then_some(Ask::Down { force: false }), Some(Ask::Release { linger: false })];
+        for ask in asks.into_iter().flatten() {
+            match self.ask(ask).await {
+                Some(Reply::Busy { .. }) => {}
+                Some(Reply::Stopping) => {
+                    self.ended().await?;
                     break;
                 }
+                _ => break,
             }
         }
         Err(error)
+    }
+
+    /// `None` if the supervisor is gone.
+    async fn ask(&mut self, ask: Ask) -> Option<Reply> {
+        protocol::write(&mut self.writer, &Question { number: 0, ask }).await.ok()?;
+        loop {
+            if let Message::Answer { reply, .. } = protocol::read(&mut self.reader).await.ok()?? {
+                return Some(reply);
+            }
+        }
     }
 
     async fn ended(&self) -> Result<(), ClientError> {

@@ -78,6 +78,11 @@ pub enum Outcome {
         /// By whom.
         holders: Vec<Holder>,
     },
+    /// Its supervisor is of another version and cannot be asked who uses it; it was left alone.
+    Incompatible {
+        /// What differs.
+        problem: String,
+    },
     /// Somebody is starting it this moment; it was left alone.
     BeingClaimed,
     /// It is not a pair of ours and was left alone.
@@ -154,7 +159,8 @@ async fn pair(
         Ok(Answer::Busy(holders)) => Outcome::InUse { holders },
         Ok(Answer::Stopping(supervisor)) => stopping(root, folder, &supervisor, options).await?,
         Err(ControlError::Gone { .. }) => gone(root, folder, options).await?,
-        Err(error) => kill(root, folder, chain(&error).join(": ")).await?,
+        Err(ControlError::Mismatch { problem }) => incompatible(root, folder, problem, options).await?,
+        Err(error @ ControlError::Silent { .. }) => kill(root, folder, error.to_string()).await?,
     };
     Ok(Some(outcome))
 }
@@ -201,6 +207,23 @@ async fn gone(root: &StateRoot, folder: &PairFolder, options: &DownOptions) -> R
         Removal::Absent => Outcome::TornDown,
         Removal::Alive => Outcome::BeingClaimed,
     })
+}
+
+/// Every version understands a signal; but who uses the pair cannot be known, so that takes force.
+async fn incompatible(
+    root: &StateRoot,
+    folder: &PairFolder,
+    problem: String,
+    options: &DownOptions,
+) -> Result<Outcome, RootError> {
+    let Ok(supervisor) = folder.supervisor() else { return Ok(Outcome::Incompatible { problem }) };
+    if !options.force {
+        return Ok(Outcome::Incompatible { problem });
+    }
+    match supervisor.terminate() {
+        Ok(_) => stopping(root, folder, &supervisor, options).await,
+        Err(error) => Ok(Outcome::Failed { chain: chain(&error) }),
+    }
 }
 
 /// Ends a supervisor that cannot be talked to, then whatever it leaves.

@@ -133,11 +133,11 @@ struct Found {
 
 /// `None`: the supervisor is gone by now, so look again.
 async fn join(found: Found) -> Result<Option<Joined>, ClientError> {
-    let Found { folder, hailed, .. } = found;
+    let Found { folder, started, hailed } = found;
     let Some(hailed) = hailed else {
         return wait_for_end(&folder.path).await.map(|()| None);
     };
-    match tokio::time::timeout(WELCOME_DEADLINE, Joined::welcomed(&folder, hailed)).await {
+    match tokio::time::timeout(WELCOME_DEADLINE, Joined::welcomed(&folder, started, hailed)).await {
         Err(_) => Err(ClientError::Silent { folder: folder.path, deadline: WELCOME_DEADLINE }),
         Ok(Ok(joined)) => Ok(Some(joined)),
         Ok(Err(ControlError::Mismatch { problem })) => replace(&folder, problem).await.map(|()| None),
