@@ -1,0 +1,40 @@
+# Thin recipes: people and CI call the same ones.
+
+# List the recipes.
+default:
+    @just --list
+
+# The whole scenario matrix on two real control planes; flags are passed on to `onewriter run`.
+e2e-multicluster *flags:
+    cargo e2e {{flags}}
+
+# One scenario or cell: `just cell bootstrap/follower`.
+cell filter *flags:
+    cargo e2e {{filter}} {{flags}}
+
+# All tests; brings up one pair for the scenarios and takes it down at the end.
+test *flags:
+    cargo test --workspace {{flags}}
+
+# All tests, one process each, on one shared pair.
+nextest *flags:
+    cargo nextest run --workspace {{flags}}
+
+# Formatting, lints and documentation.
+lint:
+    cargo fmt --all -- --check
+    cargo lint
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+# Licences and sources of what we depend on.
+deny:
+    cargo deny --locked check licenses bans sources
+
+# Write the generated files (CRDs, JSON Schemas) anew.
+generate:
+    cargo run --quiet --package garage-operator -- crds --output operator/config/crd
+    cargo onewriter schema history > docs/history.schema.json
+
+# Clean up after killed runs; takes down kept pairs, too.
+down *flags:
+    cargo onewriter down {{flags}}

@@ -1,0 +1,72 @@
+//! A request to a node's admin port, and its answer.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::error::ApiError;
+
+/// A request as it reached a node, free of any transport.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Request {
+    /// HTTP method, upper case.
+    pub method: String,
+    /// Path as received, neither decoded nor normalised.
+    pub path: String,
+    /// Query string without the question mark.
+    pub query: Option<String>,
+    /// The first `Authorization` header, without surrounding white space.
+    pub authorization: Option<Vec<u8>>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl fmt::Debug for Request {
+    /// Leaves out what may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({} bytes)", self.method, self.path, self.body.len())
+    }
+}
+
+/// An answer, free of any transport. `Date` and `Content-Length` are the transport's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers in the order in which they are sent, names in lower case.
+    pub headers: Vec<(&'static str, &'static str)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// The error text, where the answer is an error.
+    pub error: Option<String>,
+}
+
+impl Response {
+    /// Status 200 with `value` as Garage prints JSON: two spaces, no line end.
+    #[must_use]
+    pub fn json(value: &impl Serialize) -> Self {
+        match serde_json::to_vec_pretty(value) {
+            Ok(body) => Self::with_json(200, body),
+            Err(error) => Self::error(&ApiError::internal(format!("cannot encode the answer: {error}")), ""),
+        }
+    }
+
+    /// The answer that tells `error` about a request for `path`.
+    #[must_use]
+    pub fn error(error: &ApiError, path: &str) -> Self {
+        let body = serde_json::to_vec_pretty(&error.body(path)).unwrap_or_default();
+        Self { error: Some(error.message().to_owned()), ..Self::with_json(error.status(), body) }
+    }
+
+    /// An answer of plain text, without the header for browsers.
+    #[must_use]
+    pub fn text(status: u16, content_type: Option<&'static str>, body: impl Into<Vec<u8>>) -> Self {
+        let headers = content_type.map(|content_type| ("content-type", content_type)).into_iter().collect();
+        Self { status, headers, body: body.into(), error: None }
+    }
+
+    fn with_json(status: u16, body: Vec<u8>) -> Self {
+        let headers = vec![("content-type", "application/json"), ("access-control-allow-origin", "*")];
+        Self { status, headers, body, error: None }
+    }
+}

@@ -1,0 +1,102 @@
+//! `fake-garage serve`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use fake_garage::mesh::Pacing;
+use fake_garage::{ControlToken, NodeNetwork, Options};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::CliError;
+
+/// Run a hub.
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    /// Address of the control API.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// File with the token that the control API demands.
+    #[arg(long, value_name = "FILE")]
+    control_token_file: PathBuf,
+    /// File to write the history to; it must not exist.
+    #[arg(long, value_name = "FILE")]
+    journal: PathBuf,
+    /// Name of the run, for the history's header.
+    #[arg(long, value_name = "NAME")]
+    run: String,
+    /// Addresses that nodes may take: the first one, and how many.
+    #[arg(long, value_name = "FIRST+COUNT")]
+    node_network: NodeNetwork,
+    /// Where the HTTP proxy of a site listens. May be repeated.
+    #[arg(long = "proxy", value_name = "SITE=ADDRESS:PORT", value_parser = site_address)]
+    proxies: Vec<(String, SocketAddr)>,
+    /// How fast things happen in meshes.
+    #[arg(long, value_enum, default_value_t = PacingName::Fast)]
+    pacing: PacingName,
+    /// Seed of everything that is left to chance, node identities included.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PacingName {
+    /// Meshes settle in well under a second.
+    Fast,
+    /// As measured on real processes.
+    Observed,
+}
+
+fn site_address(text: &str) -> Result<(String, SocketAddr), String> {
+    let (site, address) =
+        text.split_once('=').ok_or("expected SITE=ADDRESS:PORT, such as east=127.20.0.4:3128")?;
+    let address = address.parse().map_err(|error| format!("`{address}`: {error}"))?;
+    Ok((site.to_owned(), address))
+}
+
+impl Serve {
+    /// Runs the hub until SIGTERM or SIGINT.
+    pub(super) fn run(self) -> Result<ExitCode, CliError> {
+        let options = self.options()?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CliError::Runtime)?;
+        runtime.block_on(async {
+            let mut terminate = signal(SignalKind::terminate()).map_err(CliError::Runtime)?;
+            let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::Runtime)?;
+            let shutdown = async move {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+            };
+            fake_garage::serve(options, shutdown).await?;
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    fn options(self) -> Result<Options, CliError> {
+        let path = self.control_token_file;
+        let token =
+            fs::read_to_string(&path).map_err(|source| CliError::Read { path: path.clone(), source })?;
+        let control_token = ControlToken::new(&token).ok_or_else(|| CliError::BadFile {
+            path,
+            problem: "the file holds no token; write a random text into it".to_owned(),
+        })?;
+        Ok(Options {
+            listen: self.listen,
+            control_token,
+            journal: self.journal,
+            run: self.run,
+            node_network: self.node_network,
+            proxies: self.proxies.into_iter().collect::<BTreeMap<_, _>>(),
+            pacing: match self.pacing {
+                PacingName::Fast => Pacing::fast(),
+                PacingName::Observed => Pacing::observed(),
+            },
+            seed: self.seed,
+        })
+    }
+}

@@ -1,0 +1,310 @@
+//! A mesh in the hub: the simulation, driven by the real clock, with what is recorded about it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::attribution::{NodeTokens, TokenTable};
+use super::directory::{Directory, SiteView};
+use super::journal::{self, Recorder};
+use crate::admin::{Cluster, Happening, Profile, Request, Response};
+use crate::mesh::{Mesh, NodeIndex, Pacing, Process};
+
+/// What the meshes of a hub share.
+#[derive(Debug)]
+pub struct Shared {
+    /// The history.
+    pub recorder: Recorder,
+    /// Names and addresses.
+    pub directory: Directory,
+    /// How fast things happen.
+    pub pacing: Pacing,
+    calls: AtomicU64,
+    routed: AtomicUsize,
+}
+
+impl Shared {
+    /// What the meshes of a hub share that records with `recorder`.
+    #[must_use]
+    pub fn new(recorder: Recorder, pacing: Pacing) -> Self {
+        Self {
+            recorder,
+            directory: Directory::default(),
+            pacing,
+            calls: AtomicU64::new(0),
+            routed: AtomicUsize::new(0),
+        }
+    }
+
+    fn next_call(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// A number that is another one each time, for taking turns.
+    pub(super) fn next_route(&self) -> usize {
+        self.routed.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// A mesh in the hub.
+#[derive(Debug)]
+pub struct MeshActor {
+    /// Its name.
+    pub name: String,
+    shared: Arc<Shared>,
+    began: Instant,
+    inner: Mutex<Inner>,
+    /// Something may be due sooner than the driver thinks.
+    changed: Notify,
+    /// Ends the driver and everything that listens.
+    ended: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Inner {
+    cluster: Cluster,
+    tokens: TokenTable,
+    own_tokens: BTreeMap<NodeIndex, NodeTokens>,
+    pending: BTreeMap<u64, oneshot::Sender<Option<Response>>>,
+    /// Cancelled to close a node's port with all connections.
+    ports: BTreeMap<NodeIndex, CancellationToken>,
+    processes: BTreeMap<NodeIndex, Process>,
+}
+
+/// A call under way. Dropping it tells the mesh that the caller has gone away.
+#[derive(Debug)]
+pub struct CallInProgress {
+    actor: Arc<MeshActor>,
+    call: u64,
+    node: NodeIndex,
+    answer: oneshot::Receiver<Option<Response>>,
+}
+
+impl CallInProgress {
+    /// The answer; `None` if there will never be one.
+    pub async fn answer(mut self) -> Option<Response> {
+        (&mut self.answer).await.ok().flatten()
+    }
+}
+
+impl Drop for CallInProgress {
+    fn drop(&mut self) {
+        self.actor.abandon(self.call, self.node);
+    }
+}
+
+impl MeshActor {
+    /// Begins a mesh without nodes and drives it until [`MeshActor::end`].
+    #[must_use]
+    pub fn begin(
+        name: &str,
+        profile: Profile,
+        tokens: TokenTable,
+        seed: u64,
+        shared: Arc<Shared>,
+    ) -> Arc<Self> {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let origin = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
+        let mesh = Mesh::new(shared.pacing.clone(), origin, seed);
+        let actor = Arc::new(Self {
+            name: name.to_owned(),
+            shared,
+            began: Instant::now(),
+            inner: Mutex::new(Inner {
+                cluster: Cluster::new(mesh, profile),
+                tokens,
+                own_tokens: BTreeMap::new(),
+                pending: BTreeMap::new(),
+                ports: BTreeMap::new(),
+                processes: BTreeMap::new(),
+            }),
+            changed: Notify::new(),
+            ended: CancellationToken::new(),
+        });
+        tokio::spawn(Arc::clone(&actor).drive());
+        actor
+    }
+
+    async fn drive(self: Arc<Self>) {
+        loop {
+            let next = {
+                let inner = self.now();
+                inner.cluster.mesh().next_event()
+            };
+            // An idle mesh is looked at once a minute, for no other reason than to have a number here.
+            let at = self.began + next.unwrap_or_else(|| self.began.elapsed() + Duration::from_mins(1));
+            tokio::select! {
+                () = tokio::time::sleep_until(at) => {}
+                () = self.changed.notified() => {}
+                () = self.ended.cancelled() => return,
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The mesh, with everything that is due having happened.
+    fn now(&self) -> MutexGuard<'_, Inner> {
+        let mut inner = self.lock();
+        inner.cluster.advance(self.began.elapsed());
+        self.tell(&mut inner);
+        inner
+    }
+
+    /// Reads something of the cluster as it is now.
+    pub fn read<T>(&self, read: impl FnOnce(&Cluster) -> T) -> T {
+        read(&self.now().cluster)
+    }
+
+    /// Does something to the mesh.
+    pub fn alter<T>(&self, change: impl FnOnce(&mut Mesh) -> T) -> T {
+        let mut inner = self.now();
+        let result = inner.cluster.alter(change);
+        self.tell(&mut inner);
+        drop(inner);
+        self.changed.notify_one();
+        result
+    }
+
+    /// Replaces the mesh's tokens.
+    pub fn set_tokens(&self, tokens: TokenTable) {
+        let mut inner = self.lock();
+        inner.tokens = tokens;
+        let nodes: Vec<_> = inner.own_tokens.keys().copied().collect();
+        for node in nodes {
+            inner.refresh_credentials(node);
+        }
+    }
+
+    /// Sets the tokens in a node's own configuration.
+    pub fn set_own_tokens(&self, node: NodeIndex, tokens: NodeTokens) {
+        let mut inner = self.lock();
+        inner.own_tokens.insert(node, tokens);
+        inner.refresh_credentials(node);
+    }
+
+    /// Notes what to cancel when the process of `node` ends.
+    pub fn set_port(&self, node: NodeIndex, port: CancellationToken) {
+        self.lock().ports.insert(node, port);
+    }
+
+    /// Whether the port of `node` is open.
+    #[must_use]
+    pub fn has_port(&self, node: NodeIndex) -> bool {
+        self.lock().ports.contains_key(&node)
+    }
+
+    /// A request has reached a node.
+    pub fn call(self: &Arc<Self>, node: NodeIndex, request: Request, host: Option<String>) -> CallInProgress {
+        let (sender, answer) = oneshot::channel();
+        let mut inner = self.now();
+        let call = self.shared.next_call();
+        self.record_begin(&inner, call, node, &request, host);
+        inner.pending.insert(call, sender);
+        let site = inner.cluster.mesh().node(node).config().site.clone();
+        let around = SiteView { directory: &self.shared.directory, site: &site, mesh: &self.name };
+        inner.cluster.handle(call, node, request, &around);
+        self.tell(&mut inner);
+        drop(inner);
+        self.changed.notify_one();
+        CallInProgress { actor: Arc::clone(self), call, node, answer }
+    }
+
+    fn record_begin(
+        &self,
+        inner: &Inner,
+        call: u64,
+        node: NodeIndex,
+        request: &Request,
+        host: Option<String>,
+    ) {
+        let absent = NodeTokens::default();
+        let own = inner.own_tokens.get(&node).unwrap_or(&absent);
+        let attribution = inner.tokens.attribute(request, own);
+        let before = inner.cluster.layout_mark(node);
+        let place = inner.cluster.mesh().node(node);
+        self.shared.recorder.record(journal::call_begin(
+            call,
+            &self.name,
+            place,
+            request,
+            host,
+            attribution,
+            before,
+        ));
+    }
+
+    fn abandon(&self, call: u64, node: NodeIndex) {
+        let mut inner = self.lock();
+        if inner.pending.remove(&call).is_some() {
+            inner.cluster.abandon(call);
+            let after = inner.cluster.layout_mark(node);
+            self.shared.recorder.record(journal::call_end(call, None, after));
+        }
+    }
+
+    /// Records what has happened, and answers the calls that are over.
+    fn tell(&self, inner: &mut Inner) {
+        for happening in inner.cluster.take_happenings() {
+            match happening {
+                Happening::Answered { call, response, after, .. } => {
+                    if let Some(sender) = inner.pending.remove(&call) {
+                        self.shared.recorder.record(journal::call_end(call, response.as_ref(), after));
+                        // The caller may have gone away just now; the answer is recorded all the same.
+                        drop(sender.send(response));
+                    }
+                }
+                Happening::Layout { node, event } => {
+                    let node = inner.cluster.mesh().node(node);
+                    self.shared.recorder.record(journal::layout_event(&self.name, node, event));
+                }
+                Happening::Log { node, line } => {
+                    let node = inner.cluster.mesh().node(node);
+                    self.shared.recorder.record(journal::log_event(node, line));
+                }
+                Happening::Process { node, process } => self.process_changed(inner, node, process),
+            }
+        }
+    }
+
+    fn process_changed(&self, inner: &mut Inner, index: NodeIndex, process: Process) {
+        let before = inner.processes.insert(index, process);
+        let node = inner.cluster.mesh().node(index);
+        let resumed = before == Some(Process::Frozen);
+        self.shared.recorder.record(journal::process_event(&self.name, node, process, resumed));
+        if matches!(process, Process::Ended { .. }) {
+            self.shared.directory.vacate(node.config().address);
+            if let Some(port) = inner.ports.remove(&index) {
+                port.cancel();
+            }
+        } else {
+            self.shared.directory.occupy(node.config().address, &self.name);
+        }
+    }
+
+    /// Stops all nodes and the driver.
+    pub fn end(&self) {
+        self.alter(|mesh| {
+            let nodes: Vec<_> = mesh.nodes().map(|(index, _)| index).collect();
+            for node in nodes {
+                mesh.stop(node);
+            }
+        });
+        self.ended.cancel();
+    }
+}
+
+impl Inner {
+    fn refresh_credentials(&mut self, node: NodeIndex) {
+        let own = self.own_tokens.get(&node).cloned().unwrap_or_default();
+        let credentials = self.tokens.credentials(&self.cluster.mesh().node(node).config().site, &own);
+        self.cluster.set_credentials(node, credentials);
+    }
+}

@@ -1,0 +1,147 @@
+//! The control API of the hub: on its own address, with its own token, never on a node's port.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::{get, post, put};
+use http::StatusCode;
+use http::header::AUTHORIZATION;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::fault::{FaultRequest, LossName, inject};
+use super::options::ControlToken;
+use super::registry::{ControlError, MeshRequest, NodeRequest, Registry};
+use super::state::{HubState, NodeLayout};
+
+/// The routes of the control API.
+pub fn router(registry: Arc<Registry>, token: ControlToken) -> Router {
+    let api = Router::new()
+        .route("/state", get(state))
+        .route("/meshes/{mesh}", put(put_mesh).delete(delete_mesh))
+        .route("/meshes/{mesh}/nodes/{site}/{namespace}/{pod}/layout", get(node_layout))
+        .route("/nodes/{site}/{namespace}/{pod}", put(put_node).delete(delete_node))
+        .route("/routes/{site}", put(put_routes))
+        .route("/faults", post(post_fault))
+        .with_state(registry);
+    Router::new()
+        .nest("/control/v1", api)
+        .fallback(|| async { refuse(StatusCode::NOT_FOUND, "the control API has no such path") })
+        .layer(middleware::from_fn_with_state(Arc::new(token), authenticate))
+}
+
+async fn authenticate(State(token): State<Arc<ControlToken>>, request: Request, next: Next) -> Response {
+    let header = request.headers().get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+    let presented = header.and_then(|header| header.strip_prefix("Bearer "));
+    if presented.is_some_and(|presented| token.admits(presented.trim())) {
+        next.run(request).await
+    } else {
+        refuse(StatusCode::UNAUTHORIZED, "the control API needs its token: Authorization: Bearer TOKEN")
+    }
+}
+
+fn refuse(status: StatusCode, text: impl std::fmt::Display) -> Response {
+    (status, Json(json!({ "error": text.to_string() }))).into_response()
+}
+
+impl IntoResponse for ControlError {
+    fn into_response(self) -> Response {
+        let status = match self {
+            Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::NoMesh(_) | Self::NoNode(_) => StatusCode::NOT_FOUND,
+            Self::SecretTaken(_) | Self::SecretChanged(_) | Self::Address(_) => StatusCode::CONFLICT,
+            Self::UnknownSecret(_) | Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        };
+        refuse(status, self)
+    }
+}
+
+/// Reads a JSON body; what is wrong with it is told.
+fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, ControlError> {
+    serde_json::from_slice(body)
+        .map_err(|error| ControlError::Malformed(format!("the body is not what is expected: {error}")))
+}
+
+type Answer = Result<Response, ControlError>;
+
+fn done(result: Result<(), ControlError>) -> Answer {
+    result.map(|()| Json(json!({})).into_response())
+}
+
+async fn state(State(registry): State<Arc<Registry>>) -> Response {
+    Json(HubState::of(&registry)).into_response()
+}
+
+async fn put_mesh(State(registry): State<Arc<Registry>>, Path(mesh): Path<String>, body: Bytes) -> Answer {
+    let request: MeshRequest = read(&body)?;
+    done(registry.register(&mesh, request))
+}
+
+async fn delete_mesh(State(registry): State<Arc<Registry>>, Path(mesh): Path<String>) -> Answer {
+    done(registry.forget(&mesh))
+}
+
+type NodePath = Path<(String, String, String)>;
+
+async fn put_node(
+    State(registry): State<Arc<Registry>>,
+    Path((site, namespace, pod)): NodePath,
+    body: Bytes,
+) -> Answer {
+    let request: NodeRequest = read(&body)?;
+    let name = format!("{site}/{namespace}/{pod}");
+    let started = registry.start_node(&name, &site, request).await;
+    started.map(|node| Json(node).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeleteNode {
+    #[serde(default)]
+    lose: LossName,
+}
+
+async fn delete_node(
+    State(registry): State<Arc<Registry>>,
+    Path((site, namespace, pod)): NodePath,
+    query: Result<Query<DeleteNode>, axum::extract::rejection::QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|error| ControlError::Malformed(error.to_string()))?;
+    done(registry.stop_node(&format!("{site}/{namespace}/{pod}"), query.lose.into()))
+}
+
+async fn node_layout(
+    State(registry): State<Arc<Registry>>,
+    Path((mesh, site, namespace, pod)): Path<(String, String, String, String)>,
+) -> Answer {
+    let name = format!("{site}/{namespace}/{pod}");
+    let actor = registry.mesh(&mesh)?;
+    let layout = actor.read(|cluster| {
+        cluster.mesh().find(&name).map(|node| Json(NodeLayout::of(cluster, node)).into_response())
+    });
+    layout.ok_or(ControlError::NoNode(name))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RoutesRequest {
+    names: BTreeMap<String, Vec<IpAddr>>,
+}
+
+async fn put_routes(State(registry): State<Arc<Registry>>, Path(site): Path<String>, body: Bytes) -> Answer {
+    let request: RoutesRequest = read(&body)?;
+    registry.shared().directory.set_routes(&site, request.names);
+    done(Ok(()))
+}
+
+async fn post_fault(State(registry): State<Arc<Registry>>, body: Bytes) -> Answer {
+    let fault: FaultRequest = read(&body)?;
+    done(inject(&registry, fault).await)
+}

@@ -1,0 +1,176 @@
+//! What the hub records, in one total order.
+
+use std::sync::Mutex;
+
+use onewriter_history::{CallBegin, CallEnd, Event, Fault, Journal, Log, State, WriteError};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
+
+use super::attribution::Attribution;
+use crate::admin::route::{is_layout_write, may_hold_secret};
+use crate::admin::{LayoutMark, Request, Response};
+use crate::layout::LayoutEvent;
+use crate::mesh::{Node, Process};
+
+/// Bodies beyond this many bytes are not recorded.
+const LARGEST_BODY: usize = 1 << 20;
+
+/// The history that a hub writes. Once it cannot be written, the hub ends: nothing may happen unrecorded.
+#[derive(Debug)]
+pub struct Recorder {
+    inner: Mutex<Inner>,
+    failed: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Inner {
+    journal: Journal,
+    failure: Option<WriteError>,
+}
+
+impl Recorder {
+    /// Records into `journal`.
+    #[must_use]
+    pub fn new(journal: Journal) -> Self {
+        Self { inner: Mutex::new(Inner { journal, failure: None }), failed: CancellationToken::new() }
+    }
+
+    /// Cancelled once the history cannot be written any more.
+    #[must_use]
+    pub const fn failed(&self) -> &CancellationToken {
+        &self.failed
+    }
+
+    /// Why the history cannot be written any more.
+    pub fn take_failure(&self) -> Option<WriteError> {
+        self.lock().failure.take()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Appends an event.
+    pub fn record(&self, event: Event) {
+        let mut inner = self.lock();
+        if inner.failure.is_some() || self.failed.is_cancelled() {
+            return;
+        }
+        if let Err(error) = inner.journal.append(event) {
+            inner.failure = Some(error);
+            self.failed.cancel();
+        }
+    }
+}
+
+/// The beginning of a call.
+#[must_use]
+pub fn call_begin(
+    call: u64,
+    mesh: &str,
+    node: &Node,
+    request: &Request,
+    host: Option<String>,
+    attribution: Attribution,
+    before: LayoutMark,
+) -> Event {
+    let recordable = !may_hold_secret(&request.path) && request.body.len() <= LARGEST_BODY;
+    let body = recordable.then(|| serde_json::from_slice(&request.body).ok()).flatten();
+    Event::CallBegin(CallBegin {
+        call,
+        mesh: mesh.to_owned(),
+        caller: attribution.caller,
+        target: node.config().site.clone(),
+        node: node.config().name.clone(),
+        node_id: node.id().to_string(),
+        incarnation: before.incarnation,
+        token: attribution.token,
+        method: request.method.clone(),
+        path: request.path.clone(),
+        query: request.query.clone(),
+        host,
+        body,
+        layout_write: is_layout_write(&request.method, &request.path),
+        layout_version: before.version,
+        layout_digest: before.digest,
+    })
+}
+
+/// The end of a call; without a response nothing was sent.
+#[must_use]
+pub fn call_end(call: u64, response: Option<&Response>, after: LayoutMark) -> Event {
+    Event::CallEnd(CallEnd {
+        call,
+        status: response.map(|response| response.status),
+        answer_digest: response.map(|response| hex::encode(Sha256::digest(&response.body))),
+        error: response.and_then(|response| response.error.clone()),
+        incarnation: after.incarnation,
+        layout_version: after.version,
+        layout_digest: after.digest,
+    })
+}
+
+/// Something that happened to a node's layout.
+#[must_use]
+pub fn layout_event(mesh: &str, node: &Node, event: LayoutEvent) -> Event {
+    let current = node.layout().current().number;
+    let (name, from, to) = match event {
+        LayoutEvent::Applied { from, to } => ("applied", from, to),
+        LayoutEvent::Merged { from, to } => ("merged", from, to),
+        LayoutEvent::Replaced { from, to } => ("replaced", from, to),
+        LayoutEvent::Conflict { version } => ("conflict", version, version),
+        LayoutEvent::Dropped { version } => ("dropped", version, version),
+        LayoutEvent::Retired { version } => ("retired", version, version),
+        LayoutEvent::Reverted => ("reverted", current, current),
+        LayoutEvent::Reset { from } => ("reset", from, 0),
+    };
+    let value = json!({
+        "node": node.config().name,
+        "nodeId": node.id(),
+        "incarnation": node.incarnation(),
+        "event": name,
+        "from": from,
+        "to": to,
+    });
+    Event::State(State { cell: None, mesh: Some(mesh.to_owned()), subject: "layout".to_owned(), value })
+}
+
+/// A process that started or ended.
+#[must_use]
+pub fn process_event(mesh: &str, node: &Node, process: Process, resumed: bool) -> Event {
+    let name = match process {
+        Process::Running if resumed => "resumed",
+        Process::Running => "started",
+        Process::Frozen => "frozen",
+        Process::Ended { code: None } => "killed",
+        Process::Ended { code: Some(0) } => "stopped",
+        Process::Ended { code: Some(_) } => "exited",
+    };
+    let value = json!({
+        "node": node.config().name,
+        "nodeId": node.id(),
+        "event": name,
+        "address": node.config().address,
+    });
+    Event::State(State { cell: None, mesh: Some(mesh.to_owned()), subject: "node".to_owned(), value })
+}
+
+/// A line of a node's log.
+#[must_use]
+pub fn log_event(node: &Node, line: String) -> Event {
+    let config = node.config();
+    Event::Log(Log { site: Some(config.site.clone()), program: format!("garage {}", config.name), line })
+}
+
+/// A fault that was asked for through the control API.
+#[must_use]
+pub fn fault_event(mesh: &str, action: &str, target: &str, detail: Option<serde_json::Value>) -> Event {
+    Event::Fault(Fault {
+        cell: None,
+        mesh: Some(mesh.to_owned()),
+        action: action.to_owned(),
+        target: target.to_owned(),
+        detail,
+    })
+}

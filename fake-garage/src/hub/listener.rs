@@ -1,0 +1,110 @@
+//! The admin port of a node.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, HOST};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::actor::MeshActor;
+use crate::admin::{Request, Response};
+use crate::mesh::NodeIndex;
+
+/// Port of the admin API.
+pub const ADMIN_PORT: u16 = 3903;
+
+/// An answer that will never be given: the connection closes instead.
+#[derive(Debug, thiserror::Error)]
+#[error("the process ended before it answered")]
+struct NoAnswer;
+
+/// Listens at the admin port of `address`.
+pub async fn bind(address: IpAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(SocketAddr::new(address, ADMIN_PORT)).await
+}
+
+/// Serves a node's admin port until `port` is cancelled; then it and all its connections close.
+pub async fn serve(listener: TcpListener, actor: Arc<MeshActor>, node: NodeIndex, port: CancellationToken) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = port.cancelled() => return,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                // Without it, small answers wait for acknowledgements.
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "cannot set TCP_NODELAY");
+                }
+                let connection = connection(TokioIo::new(stream), Arc::clone(&actor), node);
+                let port = port.clone();
+                tokio::spawn(async move {
+                    tokio::select! {
+                        () = connection => {}
+                        () = port.cancelled() => {}
+                    }
+                });
+            }
+            // Out of file descriptors, or a connection that went away at once: others may still come.
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+async fn connection(stream: TokioIo<tokio::net::TcpStream>, actor: Arc<MeshActor>, node: NodeIndex) {
+    let service = service_fn(move |request| {
+        let actor = Arc::clone(&actor);
+        async move { answer(&actor, node, request).await }
+    });
+    if let Err(error) = http1::Builder::new().serve_connection(stream, service).await {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+async fn answer(
+    actor: &Arc<MeshActor>,
+    node: NodeIndex,
+    request: http::Request<Incoming>,
+) -> Result<http::Response<Full<Bytes>>, NoAnswer> {
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await.map_err(|_| NoAnswer)?.to_bytes();
+    let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
+    let request = Request {
+        method: parts.method.as_str().to_owned(),
+        path: parts.uri.path().to_owned(),
+        query: parts.uri.query().map(str::to_owned),
+        authorization: authorization(&parts.headers),
+        body: body.to_vec(),
+    };
+    actor.call(node, request, host).answer().await.map(http_response).ok_or(NoAnswer)
+}
+
+/// The first header counts.
+fn authorization(headers: &HeaderMap) -> Option<Vec<u8>> {
+    headers.get(AUTHORIZATION).map(|value| value.as_bytes().trim_ascii().to_vec())
+}
+
+fn http_response(response: Response) -> http::Response<Full<Bytes>> {
+    let mut answer = http::Response::new(Full::new(Bytes::from(response.body)));
+    *answer.status_mut() =
+        http::StatusCode::from_u16(response.status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in response.headers {
+        answer.headers_mut().append(name, http::HeaderValue::from_static(value));
+    }
+    answer
+}
+
+/// Services that never fail have this error.
+pub(super) type Never = Infallible;

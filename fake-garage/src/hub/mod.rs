@@ -1,0 +1,22 @@
+//! The process around meshes: real sockets, the real clock, the control API and the history.
+//!
+//! One hub holds every node of every mesh, so that everything is in one total order. Each node listens on an address
+//! of its own; callers are told apart by their tokens.
+
+pub mod actor;
+pub mod attribution;
+pub mod control;
+pub mod directory;
+pub mod error;
+pub mod fault;
+pub mod journal;
+pub mod listener;
+pub mod options;
+pub mod proxy;
+pub mod registry;
+pub mod serve;
+pub mod state;
+
+pub use error::ServeError;
+pub use options::{ControlToken, NodeNetwork, Options};
+pub use serve::{Hub, serve};

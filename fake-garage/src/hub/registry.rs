@@ -1,0 +1,357 @@
+//! Meshes and nodes of a hub.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
+
+use super::actor::{MeshActor, Shared};
+use super::attribution::{NodeTokens, TokenEntry, TokenTable};
+use super::listener;
+use super::options::NodeNetwork;
+use crate::admin::Profile;
+use crate::layout::{ConsistencyMode, NodeId};
+use crate::mesh::{Loss, NodeConfig, NodeIndex, Process};
+
+/// Something that the control API refuses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// There is no mesh of that name.
+    #[error("no mesh `{0}` is registered")]
+    NoMesh(String),
+    /// There is no node of that name.
+    #[error("no node `{0}` is known; start it with PUT /control/v1/nodes/SITE/NAMESPACE/POD")]
+    NoNode(String),
+    /// Another mesh has the secret.
+    #[error("mesh `{0}` has that rpc secret already")]
+    SecretTaken(String),
+    /// The secret of a mesh cannot change.
+    #[error("mesh `{0}` is registered with another rpc secret; delete it first")]
+    SecretChanged(String),
+    /// No mesh has the secret of a node.
+    #[error("no mesh has the node's rpc secret (sha256 {0}…); register it with PUT /control/v1/meshes/NAME")]
+    UnknownSecret(String),
+    /// A request that cannot be read.
+    #[error("{0}")]
+    Malformed(String),
+    /// A value that makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// No address is left, or the node's is taken.
+    #[error("{0}")]
+    Address(String),
+}
+
+/// Body of `PUT /meshes/{mesh}`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MeshRequest {
+    /// SHA-256 of the text of `rpc_secret`, hex.
+    rpc_secret_sha256: String,
+    #[serde(default)]
+    garage_version: Profile,
+    #[serde(default)]
+    tokens: Vec<TokenEntry>,
+}
+
+/// Body of `PUT /nodes/{site}/{namespace}/{pod}`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NodeRequest {
+    rpc_secret: String,
+    #[serde(default)]
+    admin_token: Option<String>,
+    #[serde(default)]
+    metrics_token: Option<String>,
+    replication_factor: usize,
+    #[serde(default)]
+    consistency_mode: ConsistencyMode,
+    hostname: String,
+}
+
+/// Answer of `PUT /nodes/{site}/{namespace}/{pod}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeAddress {
+    /// Where its admin API (port 3903) and RPC (port 3901, only a name) are.
+    pub address: IpAddr,
+    /// Its identity, 64 hex digits.
+    pub node_id: String,
+    /// The mesh it belongs to.
+    pub mesh: String,
+}
+
+/// Meshes and nodes of a hub.
+#[derive(Debug)]
+pub struct Registry {
+    shared: Arc<Shared>,
+    network: NodeNetwork,
+    seed: u64,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    meshes: BTreeMap<String, Registered>,
+    next_address: u32,
+    taken: BTreeSet<IpAddr>,
+}
+
+#[derive(Debug, Clone)]
+struct Registered {
+    secret: String,
+    profile: Profile,
+    actor: Arc<MeshActor>,
+}
+
+/// A node with its mesh.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The mesh.
+    pub actor: Arc<MeshActor>,
+    /// The node in it.
+    pub node: NodeIndex,
+}
+
+impl Registry {
+    /// A registry without meshes.
+    #[must_use]
+    pub fn new(shared: Arc<Shared>, network: NodeNetwork, seed: u64) -> Self {
+        Self { shared, network, seed, inner: Mutex::new(Inner::default()) }
+    }
+
+    /// What the meshes share.
+    #[must_use]
+    pub const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All meshes.
+    #[must_use]
+    pub fn meshes(&self) -> Vec<Arc<MeshActor>> {
+        self.lock().meshes.values().map(|mesh| Arc::clone(&mesh.actor)).collect()
+    }
+
+    /// The mesh of that name.
+    pub fn mesh(&self, name: &str) -> Result<Arc<MeshActor>, ControlError> {
+        let found = self.lock().meshes.get(name).map(|mesh| Arc::clone(&mesh.actor));
+        found.ok_or_else(|| ControlError::NoMesh(name.to_owned()))
+    }
+
+    /// Registers a mesh, or replaces the tokens of one that is registered.
+    pub fn register(&self, name: &str, request: MeshRequest) -> Result<(), ControlError> {
+        let secret = request.rpc_secret_sha256.to_ascii_lowercase();
+        if !hex::decode(&secret).is_ok_and(|bytes| bytes.len() == 32) {
+            return Err(ControlError::Invalid("rpcSecretSha256 must be 64 hex digits".to_owned()));
+        }
+        let tokens = TokenTable::new(request.tokens);
+        if let Some(problem) = tokens.problem() {
+            return Err(ControlError::Invalid(problem));
+        }
+        let mut inner = self.lock();
+        if let Some((other, _)) =
+            inner.meshes.iter().find(|(other, mesh)| *other != name && mesh.secret == secret)
+        {
+            return Err(ControlError::SecretTaken(other.clone()));
+        }
+        match inner.meshes.get(name) {
+            Some(mesh) if mesh.secret != secret => return Err(ControlError::SecretChanged(name.to_owned())),
+            Some(mesh) if mesh.profile != request.garage_version => {
+                return Err(ControlError::Invalid(format!(
+                    "mesh `{name}` has another Garage version; delete it first"
+                )));
+            }
+            Some(mesh) => mesh.actor.set_tokens(tokens),
+            None => {
+                let profile = request.garage_version;
+                let seed = self.seed_of(name);
+                let actor = MeshActor::begin(name, profile, tokens, seed, Arc::clone(&self.shared));
+                inner.meshes.insert(name.to_owned(), Registered { secret, profile, actor });
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops and forgets the nodes of a mesh.
+    pub fn forget(&self, name: &str) -> Result<(), ControlError> {
+        let mut inner = self.lock();
+        let mesh = inner.meshes.remove(name).ok_or_else(|| ControlError::NoMesh(name.to_owned()))?;
+        mesh.actor.end();
+        let addresses: Vec<_> = mesh
+            .actor
+            .read(|cluster| cluster.mesh().nodes().map(|(_, node)| node.config().address).collect());
+        for address in addresses {
+            inner.taken.remove(&address);
+        }
+        Ok(())
+    }
+
+    /// Starts a node, or restarts it with its files. A running one is answered as it is.
+    pub async fn start_node(
+        &self,
+        name: &str,
+        site: &str,
+        request: NodeRequest,
+    ) -> Result<NodeAddress, ControlError> {
+        if request.replication_factor == 0 {
+            return Err(ControlError::Invalid("replicationFactor must be at least 1".to_owned()));
+        }
+        let actor = self.mesh_of_secret(&request.rpc_secret)?;
+        let found = actor.read(|cluster| {
+            cluster.mesh().find(name).map(|node| (node, cluster.mesh().node(node).config().address))
+        });
+        let address = match found {
+            Some((_, address)) => address,
+            None => self.take_address()?,
+        };
+        let running = found.is_some_and(|(node, _)| actor.has_port(node));
+        if let Some((node, _)) = found.filter(|_| running) {
+            return Ok(describe(&actor, node));
+        }
+        let listener = match listener::bind(address).await {
+            Ok(listener) => listener,
+            Err(error) => {
+                if found.is_none() {
+                    self.lock().taken.remove(&address);
+                }
+                let port = listener::ADMIN_PORT;
+                return Err(ControlError::Address(format!(
+                    "cannot listen on {address}:{port} for {name}: {error}"
+                )));
+            }
+        };
+        let config = NodeConfig {
+            name: name.to_owned(),
+            site: site.to_owned(),
+            address,
+            hostname: request.hostname,
+            factor: request.replication_factor,
+            mode: request.consistency_mode,
+            rpc_secret: digest(&request.rpc_secret),
+            clock_offset: 0,
+        };
+        let id = self.identity(&actor.name, name);
+        let node = actor.alter(|mesh| match found {
+            Some((node, _)) => {
+                mesh.configure(node, config);
+                mesh.start(node);
+                node
+            }
+            None => mesh.add(id, config),
+        });
+        let tokens = NodeTokens { admin: request.admin_token, metrics: request.metrics_token };
+        actor.set_own_tokens(node, tokens);
+        open_port(&actor, node, listener);
+        Ok(describe(&actor, node))
+    }
+
+    /// The node of that name, in whichever mesh it is.
+    pub fn node(&self, name: &str) -> Result<Place, ControlError> {
+        let find = |actor: Arc<MeshActor>| {
+            let node = actor.read(|cluster| cluster.mesh().find(name))?;
+            Some(Place { actor, node })
+        };
+        let mut found: Vec<_> = self.meshes().into_iter().filter_map(find).collect();
+        // A pod may have changed its mesh: the one that runs counts.
+        found.sort_by_key(|place| !place.actor.has_port(place.node));
+        found.into_iter().next().ok_or_else(|| ControlError::NoNode(name.to_owned()))
+    }
+
+    /// Stops a node as SIGTERM does, and takes files from it.
+    pub fn stop_node(&self, name: &str, loss: Loss) -> Result<(), ControlError> {
+        let Place { actor, node } = self.node(name)?;
+        actor.alter(|mesh| {
+            mesh.stop(node);
+            mesh.lose_files(node, loss);
+        });
+        Ok(())
+    }
+
+    /// Starts a node anew with its files, under the configuration it had.
+    pub async fn restart_node(&self, name: &str, loss: Loss) -> Result<(), ControlError> {
+        let Place { actor, node } = self.node(name)?;
+        actor.alter(|mesh| {
+            mesh.kill(node);
+            mesh.lose_files(node, loss);
+        });
+        let address = actor.read(|cluster| cluster.mesh().node(node).config().address);
+        let listener = listener::bind(address).await.map_err(|error| {
+            ControlError::Address(format!("cannot listen on {address}:{}: {error}", listener::ADMIN_PORT))
+        })?;
+        actor.alter(|mesh| mesh.start(node));
+        open_port(&actor, node, listener);
+        Ok(())
+    }
+
+    fn mesh_of_secret(&self, secret: &str) -> Result<Arc<MeshActor>, ControlError> {
+        let digest = digest(secret);
+        let inner = self.lock();
+        let found = inner.meshes.values().find(|mesh| mesh.secret == digest);
+        found
+            .map(|mesh| Arc::clone(&mesh.actor))
+            .ok_or_else(|| ControlError::UnknownSecret(digest[..12].to_owned()))
+    }
+
+    fn take_address(&self) -> Result<IpAddr, ControlError> {
+        let mut inner = self.lock();
+        for _ in 0..self.network.count {
+            let address = IpAddr::from(self.network.address(inner.next_address));
+            inner.next_address = inner.next_address.wrapping_add(1);
+            if inner.taken.insert(address) {
+                return Ok(address);
+            }
+        }
+        let (first, count) = (self.network.first, self.network.count);
+        Err(ControlError::Address(format!(
+            "all {count} addresses from {first} are taken; delete meshes or widen --node-network"
+        )))
+    }
+
+    /// Identities are the same in every run of the same names and seed.
+    fn identity(&self, mesh: &str, node: &str) -> NodeId {
+        let text = format!("node identity\0{mesh}\0{node}\0{}", self.seed);
+        NodeId::new(Sha256::digest(text).into())
+    }
+
+    fn seed_of(&self, mesh: &str) -> u64 {
+        let digest = Sha256::digest(format!("mesh seed\0{mesh}\0{}", self.seed));
+        digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
+    }
+}
+
+fn open_port(actor: &Arc<MeshActor>, node: NodeIndex, listener: tokio::net::TcpListener) {
+    let ended = |cluster: &crate::admin::Cluster| {
+        matches!(cluster.mesh().node(node).process(), Process::Ended { .. })
+    };
+    // A process may exit right at its start; then nothing listens.
+    if actor.read(ended) {
+        return;
+    }
+    let port = CancellationToken::new();
+    actor.set_port(node, port.clone());
+    tokio::spawn(listener::serve(listener, Arc::clone(actor), node, port));
+}
+
+fn describe(actor: &MeshActor, node: NodeIndex) -> NodeAddress {
+    actor.read(|cluster| {
+        let place = cluster.mesh().node(node);
+        NodeAddress {
+            address: place.config().address,
+            node_id: place.id().to_string(),
+            mesh: actor.name.clone(),
+        }
+    })
+}
+
+/// The digest by which a mesh's secret is known: SHA-256 of its text, without surrounding white space.
+#[must_use]
+pub fn digest(secret: &str) -> String {
+    hex::encode(Sha256::digest(secret.trim()))
+}

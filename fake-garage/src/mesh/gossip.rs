@@ -1,0 +1,186 @@
+//! How layouts spread (Garage admin reference §9, "Gossip mechanics").
+
+use std::sync::Arc;
+
+use super::events::{Event, Message};
+use super::node::{NodeIndex, NodeStatus, StatusReport};
+use super::{Mesh, Output, Process, Sender};
+use crate::layout::{LayoutEvent, LayoutHistory, Merge, NodeId, SyncRound, Trackers};
+
+impl Mesh {
+    /// Exchanges status soon: something has changed.
+    pub(super) fn hurry(&mut self, index: NodeIndex) {
+        let eager = self.pacing.status_eager;
+        let at = self.now + eager;
+        let sooner = self.node(index).status_at.is_none_or(|planned| planned > at);
+        self.node_mut(index).status_pause = eager;
+        // Where eager is no faster than usual, the beat is kept.
+        if sooner && eager < self.pacing.status {
+            self.plan_status(index, at);
+        }
+    }
+
+    pub(super) fn plan_status(&mut self, index: NodeIndex, at: super::Time) {
+        self.node_mut(index).status_at = Some(at);
+        self.schedule(at, index, Event::Status);
+    }
+
+    pub(super) fn status_round(&mut self, index: NodeIndex) {
+        if self.node(index).status_at != Some(self.now) {
+            return;
+        }
+        let report = self.status_report(index);
+        for peer in self.connected_peers(index) {
+            self.send(index, peer, Message::Status(Box::new(report.clone())));
+        }
+        let pause = self.node(index).status_pause;
+        let longest = self.pacing.status;
+        self.node_mut(index).status_pause = (pause * 2).min(longest);
+        self.plan_status(index, self.now + pause);
+    }
+
+    fn status_report(&self, index: NodeIndex) -> StatusReport {
+        let node = self.node(index);
+        StatusReport {
+            status: NodeStatus { hostname: node.config.hostname.clone() },
+            factor: node.config.factor,
+            layout: node.layout.history().gossip_digest(),
+        }
+    }
+
+    fn connected_peers(&self, index: NodeIndex) -> Vec<NodeId> {
+        self.node(index).peers.iter().filter(|(_, peer)| peer.is_up()).map(|(id, _)| *id).collect()
+    }
+
+    pub(super) fn status_told(&mut self, node: NodeIndex, from: Sender, report: StatusReport) {
+        let id = self.node(from.index).id;
+        if let Some(peer) = self.node_mut(node).peers.get_mut(&id) {
+            peer.status = Some(report.status);
+        }
+        let factor = self.node(node).config.factor;
+        if report.factor > factor {
+            return self.exit_over_factor(node, report.factor);
+        }
+        if report.factor < factor {
+            return;
+        }
+        let own = self.node(node).layout.history().gossip_digest();
+        let other = report.layout;
+        if other.current > own.current || other.live != own.live || other.staging != own.staging {
+            self.reply(node, from, Message::PullState);
+        } else if other.trackers != own.trackers {
+            self.reply(node, from, Message::PullTrackers);
+        }
+    }
+
+    fn exit_over_factor(&mut self, node: NodeIndex, theirs: usize) {
+        let ours = self.node(node).config.factor;
+        self.log(
+            node,
+            format!(
+                "ERROR a peer has replication factor {theirs}, this node has {ours}: this node cannot go on"
+            ),
+        );
+        self.end(node, Process::Ended { code: Some(1) });
+    }
+
+    pub(super) fn state_asked(&mut self, node: NodeIndex, from: Sender) {
+        let state = self.node(node).snapshot();
+        self.reply(node, from, Message::State(state));
+    }
+
+    pub(super) fn trackers_asked(&mut self, node: NodeIndex, from: Sender) {
+        let trackers = Arc::new(self.node(node).layout.history().trackers.clone());
+        self.reply(node, from, Message::Trackers(trackers));
+    }
+
+    pub(super) fn state_told(&mut self, node: NodeIndex, state: Arc<LayoutHistory>) {
+        if state.current().factor != self.node(node).config.factor {
+            return;
+        }
+        let news = state.current().number > self.node(node).layout.current().number;
+        let range = if news { &self.pacing.check_version } else { &self.pacing.check };
+        let delay = self.random.duration(range);
+        if delay.is_zero() {
+            self.state_checked(node, &state);
+        } else {
+            self.schedule(self.now + delay, node, Event::Checked(state));
+        }
+    }
+
+    pub(super) fn state_checked(&mut self, node: NodeIndex, state: &LayoutHistory) {
+        let merge = self.node_mut(node).layout.merge(state);
+        self.merged(node, merge);
+    }
+
+    pub(super) fn trackers_told(&mut self, node: NodeIndex, trackers: &Trackers) {
+        let merge = self.node_mut(node).layout.merge_trackers(trackers);
+        let changed = merge.changed;
+        self.after_merge(node, merge);
+        if changed {
+            self.node_mut(node).save_layout();
+            self.spread_trackers(node);
+        }
+    }
+
+    /// Tells of a merge and, if it changed anything, saves the state and sends it on.
+    pub(super) fn merged(&mut self, node: NodeIndex, merge: Merge) {
+        let changed = merge.changed;
+        self.after_merge(node, merge);
+        if changed {
+            self.node_mut(node).save_layout();
+            self.hurry(node);
+            let state = self.node(node).snapshot();
+            for peer in self.connected_peers(node) {
+                self.send(node, peer, Message::State(Arc::clone(&state)));
+            }
+        }
+    }
+
+    fn after_merge(&mut self, node: NodeIndex, merge: Merge) {
+        for event in merge.events {
+            if let LayoutEvent::Conflict { version } | LayoutEvent::Dropped { version } = event {
+                self.log(node, format!(
+                    "ERROR garage_rpc::layout::history: Inconsistent layout histories: different layout compositions \
+                     for version {version}. Your cluster will be broken as long as this layout version is not \
+                     replaced."
+                ));
+            }
+            self.outputs.push(Output::Layout { node, event });
+        }
+        if merge.changed {
+            self.node_mut(node).layout_changed();
+            self.start_sync(node);
+        }
+    }
+
+    fn spread_trackers(&mut self, node: NodeIndex) {
+        let trackers = Arc::new(self.node(node).layout.history().trackers.clone());
+        for peer in self.connected_peers(node) {
+            self.send(node, peer, Message::Trackers(Arc::clone(&trackers)));
+        }
+    }
+
+    /// Starts a synchronisation round if the state asks for another than the last one.
+    pub(super) fn start_sync(&mut self, node: NodeIndex) {
+        let round = self.node(node).layout.sync_round();
+        if self.node(node).round == Some(round) || !self.node(node).layout.history().is_consistent() {
+            return;
+        }
+        self.node_mut(node).round = Some(round);
+        let delay = self.random.duration(&self.pacing.sync);
+        self.schedule(self.now + delay, node, Event::Synchronised(round));
+    }
+
+    pub(super) fn synchronised(&mut self, node: NodeIndex, round: SyncRound) {
+        if self.node(node).round != Some(round) {
+            return;
+        }
+        let merge = self.node_mut(node).layout.finish_sync(round);
+        let changed = merge.changed;
+        self.after_merge(node, merge);
+        if changed {
+            self.spread_trackers(node);
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The nodes of a cluster and what goes on between them, as a simulation without I/O.
+//!
+//! A [`Mesh`] is driven from outside: time is told to it ([`Mesh::advance`]), calls on its nodes are methods, and
+//! what is worth telling is collected ([`Mesh::take_outputs`]). Between two calls nothing happens by itself, so the
+//! hub drives it with the real clock and a replay with a virtual one; with the same seed and the same calls at the
+//! same times, the same things happen.
+//!
+//! Every node has its own layout copy, its own table of peers and its own wall clock. There is no shared layout:
+//! what can go wrong between real nodes lives in the differences (Garage admin reference §14).
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`node`], [`peer`] | a node, and what it knows about another |
+//! | [`lifecycle`] | start, stop, kill, freeze, loss of files |
+//! | [`peering`] | dialling, pings, failure detection, exchange of peers |
+//! | [`gossip`] | how layouts spread |
+//! | [`connect`] | `ConnectClusterNodes` |
+//! | [`change`] | stage, apply, revert, skip |
+//! | [`network`] | partitions |
+//! | [`pacing`], [`clock`], [`random`] | how fast, when, by what chance |
+
+pub mod change;
+pub mod clock;
+pub mod connect;
+mod events;
+pub mod gossip;
+pub mod lifecycle;
+pub mod network;
+pub mod node;
+pub mod pacing;
+pub mod peer;
+pub mod peering;
+pub mod random;
+
+use std::collections::BTreeMap;
+
+use crate::layout::{LayoutEvent, NodeId};
+
+pub use change::Applied;
+pub use clock::{Time, wall_clock};
+pub use connect::{Connected, Surroundings, Target};
+pub use lifecycle::Loss;
+pub use network::Cut;
+pub use node::{Node, NodeConfig, NodeIndex, NodeStatus, Process, RPC_PORT};
+pub use pacing::Pacing;
+pub use peer::{Link, Peer};
+pub use random::Random;
+
+use events::{Due, Event, EventQueue, Message};
+use network::Network;
+
+/// The nodes of a cluster.
+#[derive(Debug)]
+pub struct Mesh {
+    pacing: Pacing,
+    origin: u64,
+    now: Time,
+    random: Random,
+    nodes: Vec<Node>,
+    by_name: BTreeMap<String, NodeIndex>,
+    by_id: BTreeMap<NodeId, NodeIndex>,
+    network: Network,
+    queue: EventQueue,
+    outputs: Vec<Output>,
+    tickets: u64,
+}
+
+/// Something that happened, for whoever drives the mesh.
+#[derive(Debug)]
+pub enum Output {
+    /// Something happened to a node's layout.
+    Layout {
+        /// The node.
+        node: NodeIndex,
+        /// What.
+        event: LayoutEvent,
+    },
+    /// A process started or ended.
+    Process {
+        /// The node.
+        node: NodeIndex,
+        /// Its state since.
+        process: Process,
+    },
+    /// A node wrote a line to its log.
+    Log {
+        /// The node.
+        node: NodeIndex,
+        /// The line, with its level in front.
+        line: String,
+    },
+    /// An apply has come to an end.
+    Applied {
+        /// The ticket that [`Mesh::apply`] gave.
+        ticket: u64,
+        /// What became of it.
+        applied: Box<Applied>,
+    },
+    /// Attempts to connect have come to an end, all of one call.
+    Connected {
+        /// The ticket that [`Mesh::connect`] gave.
+        ticket: u64,
+        /// One result per target, in their order.
+        results: Vec<Connected>,
+    },
+}
+
+impl Mesh {
+    /// A mesh without nodes that begins when wall clocks show `origin` (milliseconds since 1970).
+    #[must_use]
+    pub fn new(pacing: Pacing, origin: u64, seed: u64) -> Self {
+        Self {
+            pacing,
+            origin,
+            now: Time::ZERO,
+            random: Random::new(seed),
+            nodes: Vec::new(),
+            by_name: BTreeMap::new(),
+            by_id: BTreeMap::new(),
+            network: Network::default(),
+            queue: EventQueue::default(),
+            outputs: Vec::new(),
+            tickets: 0,
+        }
+    }
+
+    /// The moment up to which everything has happened.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How fast things happen.
+    #[must_use]
+    pub const fn pacing(&self) -> &Pacing {
+        &self.pacing
+    }
+
+    /// When something happens next by itself.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Time> {
+        self.queue.next_time()
+    }
+
+    /// Lets everything happen that is due at or before `now`.
+    pub fn advance(&mut self, now: Time) {
+        while self.step(now) {}
+    }
+
+    /// Lets the next thing happen that is due at or before `now`. Once there is none, the time is `now` and the
+    /// answer false.
+    pub fn step(&mut self, now: Time) -> bool {
+        let Some(due) = self.queue.take_until(now) else {
+            self.now = self.now.max(now);
+            return false;
+        };
+        self.now = self.now.max(due.at);
+        self.happen(due);
+        true
+    }
+
+    /// What has happened since this was asked last, in order.
+    #[must_use]
+    pub fn take_outputs(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.outputs)
+    }
+
+    /// All nodes, those that have ended included, in the order in which they joined.
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeIndex, &Node)> {
+        self.nodes.iter().enumerate().map(|(place, node)| (NodeIndex(place), node))
+    }
+
+    /// The node at `index`.
+    #[must_use]
+    pub fn node(&self, index: NodeIndex) -> &Node {
+        &self.nodes[index.0]
+    }
+
+    /// The node of that name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<NodeIndex> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The node with that identity whose process has not ended.
+    #[must_use]
+    pub fn find_alive(&self, id: NodeId) -> Option<NodeIndex> {
+        let index = *self.by_id.get(&id)?;
+        let node = self.node(index);
+        (node.id == id && !matches!(node.process, Process::Ended { .. })).then_some(index)
+    }
+
+    /// What the wall clock of a node shows, in milliseconds since 1970.
+    #[must_use]
+    pub fn wall_clock(&self, index: NodeIndex) -> u64 {
+        wall_clock(self.origin, self.now, self.node(index).config.clock_offset)
+    }
+
+    /// Cuts every link between a node of `one` side and one of the `other`.
+    pub fn partition(&mut self, one: &[NodeIndex], other: &[NodeIndex], cut: Cut) {
+        for (here, there) in one.iter().flat_map(|here| other.iter().map(move |there| (*here, *there))) {
+            self.network.cut(here, there, cut);
+            if cut == Cut::Reset {
+                self.tear(here, there);
+                self.tear(there, here);
+            }
+        }
+    }
+
+    /// How two nodes are separated, if they are.
+    #[must_use]
+    pub fn cut_between(&self, one: NodeIndex, other: NodeIndex) -> Option<Cut> {
+        self.network.between(one, other)
+    }
+
+    /// Mends every cut.
+    pub fn heal(&mut self) {
+        self.network.heal();
+    }
+
+    fn node_mut(&mut self, index: NodeIndex) -> &mut Node {
+        &mut self.nodes[index.0]
+    }
+
+    fn ticket(&mut self) -> u64 {
+        self.tickets += 1;
+        self.tickets
+    }
+
+    fn schedule(&mut self, at: Time, node: NodeIndex, event: Event) {
+        let boot = self.node(node).boot;
+        self.queue.add(at, node, boot, event);
+    }
+
+    fn log(&mut self, node: NodeIndex, line: String) {
+        self.outputs.push(Output::Log { node, line });
+    }
+
+    fn happen(&mut self, due: Due) {
+        let Due { node, boot, event, .. } = due;
+        if self.node(node).boot != boot {
+            return;
+        }
+        match self.node(node).process {
+            Process::Running => self.happen_to(node, event),
+            Process::Frozen => self.nodes[node.0].frozen.push(event),
+            Process::Ended { .. } => {}
+        }
+    }
+
+    fn happen_to(&mut self, node: NodeIndex, event: Event) {
+        match event {
+            Event::Peering => self.peering_round(node),
+            Event::Status => self.status_round(node),
+            Event::Arrival { from, from_boot, message } => self.arrival(node, from, from_boot, message),
+            Event::Checked(state) => self.state_checked(node, &state),
+            Event::Synchronised(round) => self.synchronised(node, round),
+            Event::PingTimeout { peer, sequence } => self.ping_timeout(node, peer, sequence),
+            Event::Computed { ticket, computed } => self.computed(node, ticket, *computed),
+            Event::Dialled { ticket, place, outcome } => self.dialled(node, ticket, place, outcome),
+        }
+    }
+
+    fn arrival(&mut self, node: NodeIndex, from: NodeIndex, from_boot: u64, message: Message) {
+        let sender = Sender { index: from, boot: from_boot };
+        match message {
+            Message::Ping { sequence, peers } => self.pinged(node, sender, sequence, peers),
+            Message::Pong { sequence, peers } => self.ponged(node, sender, sequence, peers),
+            Message::Peers { known, answer } => self.peers_told(node, sender, &known, answer),
+            Message::Status(report) => self.status_told(node, sender, *report),
+            Message::PullState => self.state_asked(node, sender),
+            Message::PullTrackers => self.trackers_asked(node, sender),
+            Message::State(state) => self.state_told(node, state),
+            Message::Trackers(trackers) => self.trackers_told(node, &trackers),
+        }
+    }
+}
+
+/// Who sent a message: which start of which node.
+#[derive(Debug, Clone, Copy)]
+struct Sender {
+    index: NodeIndex,
+    boot: u64,
+}

@@ -1,0 +1,180 @@
+//! A node: a process with its files, its layout copy and its view of the others.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+
+use super::Time;
+use super::connect::{Knock, OpenAttempts};
+use super::events::Event;
+use super::peer::Peer;
+use crate::layout::{ConsistencyMode, GossipDigest, LayoutHistory, LocalLayout, NodeId, SyncRound};
+
+/// Place of a node in its mesh; it never changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeIndex(pub(super) usize);
+
+/// What a node is started with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// Name of the node, unique in its mesh: `site/namespace/pod`.
+    pub name: String,
+    /// The site it stands at.
+    pub site: String,
+    /// Its address; RPC listens on port 3901, the admin API on 3903.
+    pub address: IpAddr,
+    /// The host name that it reports.
+    pub hostname: String,
+    /// Copies of each partition (`replication_factor`).
+    pub factor: usize,
+    /// `consistency_mode`.
+    pub mode: ConsistencyMode,
+    /// Which `rpc_secret` it has: a digest, never the secret.
+    pub rpc_secret: String,
+    /// How many milliseconds its wall clock is ahead.
+    pub clock_offset: i64,
+}
+
+/// Port of the RPC protocol.
+pub const RPC_PORT: u16 = 3901;
+
+impl NodeConfig {
+    /// Where the node is reached by others (`rpc_public_addr`).
+    #[must_use]
+    pub const fn rpc_address(&self) -> SocketAddr {
+        SocketAddr::new(self.address, RPC_PORT)
+    }
+}
+
+/// What a node tells about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeStatus {
+    /// Its host name.
+    pub hostname: String,
+}
+
+/// A node's status as it goes to its peers.
+#[derive(Debug, Clone)]
+pub(super) struct StatusReport {
+    pub(super) status: NodeStatus,
+    pub(super) factor: usize,
+    pub(super) layout: GossipDigest,
+}
+
+/// Whether a node's process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Process {
+    /// It runs.
+    Running,
+    /// It is stopped in its tracks (SIGSTOP): connections are accepted, nothing is answered.
+    Frozen,
+    /// It has ended.
+    Ended {
+        /// Exit code; `None` after a signal.
+        code: Option<i32>,
+    },
+}
+
+/// What a node has on disk.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Files {
+    pub(super) layout: Option<LayoutHistory>,
+    pub(super) peers: Vec<(NodeId, SocketAddr)>,
+}
+
+/// A node of a mesh.
+#[derive(Debug)]
+pub struct Node {
+    pub(super) config: NodeConfig,
+    pub(super) id: NodeId,
+    pub(super) process: Process,
+    /// How often it was started.
+    pub(super) boot: u64,
+    pub(super) started: Time,
+    pub(super) incarnation: u64,
+    pub(super) layout: LocalLayout,
+    /// The state as it was last sent, shared by its messages.
+    pub(super) snapshot: OnceLock<Arc<LayoutHistory>>,
+    pub(super) digest: OnceLock<String>,
+    pub(super) peers: BTreeMap<NodeId, Peer>,
+    pub(super) files: Files,
+    pub(super) round: Option<SyncRound>,
+    pub(super) peering_at: Option<Time>,
+    pub(super) status_pause: std::time::Duration,
+    pub(super) status_at: Option<Time>,
+    pub(super) peers_saved: Time,
+    /// What would have happened while the process was frozen.
+    pub(super) frozen: Vec<Event>,
+    /// Connections that wait for the frozen process.
+    pub(super) knocking: Vec<Knock>,
+    pub(super) attempts: OpenAttempts,
+}
+
+impl Node {
+    /// What it was started with.
+    #[must_use]
+    pub const fn config(&self) -> &NodeConfig {
+        &self.config
+    }
+
+    /// Its identity.
+    #[must_use]
+    pub const fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// Whether its process runs.
+    #[must_use]
+    pub const fn process(&self) -> Process {
+        self.process
+    }
+
+    /// Whether its process runs and answers.
+    #[must_use]
+    pub const fn is_running(&self) -> bool {
+        matches!(self.process, Process::Running)
+    }
+
+    /// How often its layout began anew.
+    #[must_use]
+    pub const fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+
+    /// Its layout copy.
+    #[must_use]
+    pub const fn layout(&self) -> &LocalLayout {
+        &self.layout
+    }
+
+    /// What it knows about others.
+    #[must_use]
+    pub const fn peers(&self) -> &BTreeMap<NodeId, Peer> {
+        &self.peers
+    }
+
+    /// Whether it sees `id` as up; a node always sees itself so.
+    #[must_use]
+    pub fn sees_up(&self, id: NodeId) -> bool {
+        id == self.id || self.peers.get(&id).is_some_and(Peer::is_up)
+    }
+
+    /// Digest of its layout, staging and trackers included.
+    #[must_use]
+    pub fn layout_digest(&self) -> &str {
+        self.digest.get_or_init(|| self.layout.history().digest().to_string())
+    }
+
+    pub(super) fn snapshot(&self) -> Arc<LayoutHistory> {
+        Arc::clone(self.snapshot.get_or_init(|| Arc::new(self.layout.history().clone())))
+    }
+
+    pub(super) fn layout_changed(&mut self) {
+        self.snapshot = OnceLock::new();
+        self.digest = OnceLock::new();
+    }
+
+    pub(super) fn save_layout(&mut self) {
+        self.files.layout = Some(self.layout.history().clone());
+    }
+}

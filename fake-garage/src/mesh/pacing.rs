@@ -1,0 +1,110 @@
+//! How fast things happen in a mesh.
+
+use std::ops::Range;
+use std::time::Duration;
+
+/// How fast things happen in a mesh. The order of things is the same in every pacing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pacing {
+    /// Time a message is on its way.
+    pub delivery: Range<Duration>,
+    /// Extra time of a delayed message (Nagle's algorithm and delayed acknowledgements).
+    pub delivery_delay: Duration,
+    /// How many messages of a thousand are delayed.
+    pub delayed_per_mille: u64,
+    /// Computing a version in an apply.
+    pub apply: Range<Duration>,
+    /// Checking a received state that brings no new version.
+    pub check: Range<Duration>,
+    /// Checking a received state that brings a new version.
+    pub check_version: Range<Duration>,
+    /// A round of table synchronisation.
+    pub sync: Range<Duration>,
+    /// Period of the loop that dials and pings.
+    pub peering: Duration,
+    /// Time between two pings of a peer.
+    pub ping: Duration,
+    /// Time after which a ping has failed.
+    pub ping_timeout: Duration,
+    /// Time between two exchanges of status, once nothing changes.
+    pub status: Duration,
+    /// The same after something changed; doubled from exchange to exchange until it is `status`.
+    pub status_eager: Duration,
+    /// Time between two attempts to reach a peer, after the first.
+    pub redial: Duration,
+    /// Time after which a connection that is not answered is given up.
+    pub dial_timeout: Duration,
+    /// Time between two writes of the peer list.
+    pub save_peers: Duration,
+}
+
+/// Pings that fail in a row before a connection is given up.
+pub(super) const PING_FAILURES: u32 = 5;
+
+/// Attempts in a row that fail before a peer is given up until it is heard of again.
+pub(super) const DIAL_FAILURES: u32 = 10;
+
+const fn ms(value: u64) -> Duration {
+    Duration::from_millis(value)
+}
+
+impl Pacing {
+    /// The default of the harness: a mesh settles in well under a second.
+    #[must_use]
+    pub const fn fast() -> Self {
+        Self {
+            delivery: ms(1)..ms(3),
+            delivery_delay: ms(0),
+            delayed_per_mille: 0,
+            apply: ms(0)..ms(0),
+            check: ms(0)..ms(0),
+            check_version: ms(1)..ms(3),
+            sync: ms(5)..ms(15),
+            peering: ms(20),
+            ping: ms(1500),
+            ping_timeout: ms(1000),
+            status: ms(1000),
+            status_eager: ms(50),
+            redial: ms(1000),
+            dial_timeout: ms(1000),
+            save_peers: ms(1000),
+        }
+    }
+
+    /// As measured on real processes: four nodes on two cores (Garage admin reference §9 to §11).
+    #[must_use]
+    pub const fn observed() -> Self {
+        Self {
+            delivery: ms(2)..ms(8),
+            delivery_delay: ms(40),
+            delayed_per_mille: 180,
+            apply: ms(60)..ms(150),
+            check: ms(15)..ms(25),
+            check_version: ms(60)..ms(150),
+            sync: ms(250)..ms(800),
+            peering: ms(1000),
+            ping: ms(15_000),
+            ping_timeout: ms(10_000),
+            status: ms(10_000),
+            status_eager: ms(10_000),
+            redial: ms(30_000),
+            dial_timeout: ms(10_000),
+            save_peers: ms(60_000),
+        }
+    }
+
+    /// The observed periods without the noise of a busy machine: what replays run under.
+    #[must_use]
+    pub const fn calm() -> Self {
+        Self {
+            delivery: ms(2)..ms(4),
+            delivery_delay: ms(0),
+            delayed_per_mille: 0,
+            apply: ms(20)..ms(30),
+            check: ms(0)..ms(0),
+            check_version: ms(10)..ms(20),
+            sync: ms(200)..ms(260),
+            ..Self::observed()
+        }
+    }
+}

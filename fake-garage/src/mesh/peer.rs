@@ -1,0 +1,87 @@
+//! What a node knows about another one.
+
+use std::net::SocketAddr;
+
+use super::Time;
+use super::node::NodeStatus;
+
+/// What a node knows about another one. It is forgotten only when the process ends.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Where it was last heard to be reachable.
+    pub address: Option<SocketAddr>,
+    /// This node's own connection to it.
+    pub link: Link,
+    /// When it last answered a ping.
+    pub last_seen: Option<Time>,
+    /// When it was last pinged.
+    pub(super) pinged: Option<Time>,
+    pub(super) pings: u64,
+    pub(super) failed_pings: u32,
+    /// What it last told about itself.
+    pub status: Option<NodeStatus>,
+}
+
+/// A node's own connection to a peer. Only this makes a peer "up"; connections from the peer do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// Connected to the process that the peer was at that time.
+    Up {
+        /// Which start of the peer the connection leads to.
+        boot: u64,
+        /// Whether the connection was cut without this side having noticed.
+        broken: bool,
+    },
+    /// The peer accepted a connection and is silent.
+    Dialling {
+        /// Which start of the peer the connection leads to.
+        boot: u64,
+    },
+    /// Not connected.
+    Down {
+        /// Attempts in a row that failed.
+        failures: u32,
+        /// When to try again; `None` once the peer was given up.
+        retry: Option<Time>,
+    },
+}
+
+impl Peer {
+    /// A peer just heard of, to be dialled as soon as possible.
+    pub(super) const fn heard_of(address: Option<SocketAddr>, now: Time) -> Self {
+        Self {
+            address,
+            link: Link::Down { failures: 0, retry: Some(now) },
+            last_seen: None,
+            pinged: None,
+            pings: 0,
+            failed_pings: 0,
+            status: None,
+        }
+    }
+
+    /// Whether this node is connected to it, as far as it knows.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        matches!(self.link, Link::Up { .. })
+    }
+
+    pub(super) const fn connected(&mut self, boot: u64) {
+        self.link = Link::Up { boot, broken: false };
+        self.failed_pings = 0;
+        self.pinged = None;
+    }
+
+    pub(super) const fn disconnected(&mut self, now: Time) {
+        self.link = Link::Down { failures: 0, retry: Some(now) };
+        self.failed_pings = 0;
+        self.pinged = None;
+    }
+
+    /// It was heard of again: an attempt is worth while now.
+    pub(super) const fn encourage(&mut self, now: Time) {
+        if let Link::Down { .. } = self.link {
+            self.link = Link::Down { failures: 0, retry: Some(now) };
+        }
+    }
+}

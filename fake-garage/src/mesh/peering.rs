@@ -1,0 +1,302 @@
+//! How nodes find, keep and lose each other (Garage admin reference §5 and §10).
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::clock::next_beat;
+use super::events::{Event, Message};
+use super::node::NodeIndex;
+use super::pacing::{DIAL_FAILURES, PING_FAILURES};
+use super::peer::{Link, Peer};
+use super::{Cut, Mesh, Node, Process, Sender, Time};
+use crate::layout::NodeId;
+
+/// What happens to an attempt to connect to a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The node of that identity and secret answers.
+    Answers(NodeIndex),
+    /// The process there is frozen: the connection stands and nothing comes.
+    Silent(NodeIndex),
+    /// Nothing listens there, or something refuses.
+    Refused,
+    /// Packets vanish.
+    Vanishes,
+    /// Another identity or another secret answers.
+    Stranger,
+    /// Something answers that is no node.
+    NoNode,
+}
+
+impl Mesh {
+    /// What an attempt of `from` to reach `id` at `address` would meet.
+    pub(super) fn reach(&self, from: NodeIndex, id: NodeId, address: SocketAddr) -> Reach {
+        let alive = |node: &Node| !matches!(node.process, Process::Ended { .. });
+        let there = self.nodes().find(|(_, node)| node.config.address == address.ip() && alive(node));
+        let Some((index, node)) = there else { return Reach::Refused };
+        match self.network.between(from, index) {
+            Some(Cut::Reset) => return Reach::Refused,
+            Some(Cut::Silent) => return Reach::Vanishes,
+            None => {}
+        }
+        if address.port() != node.config.rpc_address().port() {
+            return if is_other_service(address.port()) { Reach::NoNode } else { Reach::Refused };
+        }
+        if node.process == Process::Frozen {
+            return Reach::Silent(index);
+        }
+        let secret = &self.node(from).config.rpc_secret;
+        if node.id == id && node.config.rpc_secret == *secret {
+            Reach::Answers(index)
+        } else {
+            Reach::Stranger
+        }
+    }
+
+    /// `from` is now connected to `to`, which hears of it by that.
+    pub(super) fn link(&mut self, from: NodeIndex, to: NodeIndex) {
+        let (now, boot) = (self.now, self.node(to).boot);
+        let (to_id, to_address) = (self.node(to).id, self.node(to).config.rpc_address());
+        let node = self.node_mut(from);
+        let peer = node.peers.entry(to_id).or_insert_with(|| Peer::heard_of(None, now));
+        peer.address = Some(to_address);
+        peer.connected(boot);
+        self.hurry(from);
+        let (from_id, from_address) = (self.node(from).id, self.node(from).config.rpc_address());
+        self.hear_of(to, from_id, Some(from_address));
+        self.expect_peering(from);
+        self.expect_peering(to);
+    }
+
+    /// `node` learns that `id` exists at `address`.
+    pub(super) fn hear_of(&mut self, node: NodeIndex, id: NodeId, address: Option<SocketAddr>) {
+        let now = self.now;
+        let node = self.node_mut(node);
+        if id == node.id {
+            return;
+        }
+        let peer = node.peers.entry(id).or_insert_with(|| Peer::heard_of(address, now));
+        if address.is_some() && !peer.is_up() {
+            peer.address = address;
+        }
+        peer.encourage(now);
+    }
+
+    /// Marks the connection of `from` to `to` as torn; `from` notices at its next write.
+    pub(super) fn tear(&mut self, from: NodeIndex, to: NodeIndex) {
+        let id = self.node(to).id;
+        if let Some(Link::Up { broken, .. }) =
+            self.node_mut(from).peers.get_mut(&id).map(|peer| &mut peer.link)
+        {
+            *broken = true;
+        }
+    }
+
+    /// Sends a message over `from`'s own connection. A connection that turns out to be dead is given up.
+    pub(super) fn send(&mut self, from: NodeIndex, to: NodeId, message: Message) {
+        let Some(Link::Up { boot, broken }) = self.node(from).peers.get(&to).map(|peer| peer.link) else {
+            return;
+        };
+        match self.find_alive(to).filter(|index| self.node(*index).boot == boot) {
+            Some(index) if !broken => self.deliver(from, index, boot, message),
+            _ => self.disconnect(from, to),
+        }
+    }
+
+    /// Sends a message back over the connection of `to`.
+    pub(super) fn reply(&mut self, from: NodeIndex, to: Sender, message: Message) {
+        if self.node(to.index).boot == to.boot {
+            self.deliver(from, to.index, to.boot, message);
+        }
+    }
+
+    fn deliver(&mut self, from: NodeIndex, to: NodeIndex, boot: u64, message: Message) {
+        if self.network.between(from, to).is_some() {
+            return;
+        }
+        let mut delay = self.random.duration(&self.pacing.delivery);
+        if self.pacing.delayed_per_mille > 0 && self.random.chance(self.pacing.delayed_per_mille) {
+            delay += self.pacing.delivery_delay;
+        }
+        let event = Event::Arrival { from, from_boot: self.node(from).boot, message };
+        self.queue.add(self.now + delay, to, boot, event);
+    }
+
+    fn disconnect(&mut self, node: NodeIndex, peer: NodeId) {
+        let now = self.now;
+        if let Some(peer) = self.node_mut(node).peers.get_mut(&peer) {
+            peer.disconnected(now);
+        }
+        self.expect_peering(node);
+    }
+
+    /// Has the peering loop come round when something is due, on the node's own beat.
+    pub(super) fn expect_peering(&mut self, index: NodeIndex) {
+        let ping = self.pacing.ping;
+        let node = self.node(index);
+        let due = node.peers.values().filter_map(|peer| match peer.link {
+            Link::Up { .. } => Some(peer.pinged.map_or(self.now, |at| at + ping)),
+            Link::Down { retry, .. } => retry.filter(|_| peer.address.is_some()),
+            Link::Dialling { .. } => None,
+        });
+        let saved = (node.peers_saved + self.pacing.save_peers, !node.peers.is_empty());
+        let due = due.chain(saved.1.then_some(saved.0)).min();
+        let Some(due) = due else { return };
+        // A beat at which something is due, but never this very moment.
+        let before = due.max(self.now).saturating_sub(Time::from_nanos(u64::from(due > self.now)));
+        let at = next_beat(node.started, self.pacing.peering, before);
+        if node.peering_at.is_none_or(|planned| planned > at) {
+            self.node_mut(index).peering_at = Some(at);
+            self.schedule(at, index, Event::Peering);
+        }
+    }
+
+    pub(super) fn peering_round(&mut self, index: NodeIndex) {
+        if self.node(index).peering_at != Some(self.now) {
+            return;
+        }
+        self.node_mut(index).peering_at = None;
+        self.save_peers_if_due(index);
+        let peers: Vec<_> = self.node(index).peers.keys().copied().collect();
+        for id in peers {
+            self.tend(index, id);
+        }
+        self.expect_peering(index);
+    }
+
+    fn save_peers_if_due(&mut self, index: NodeIndex) {
+        if self.now >= self.node(index).peers_saved + self.pacing.save_peers {
+            self.save_peers(index);
+        }
+    }
+
+    pub(super) fn save_peers(&mut self, index: NodeIndex) {
+        let now = self.now;
+        let node = self.node_mut(index);
+        node.peers_saved = now;
+        node.files.peers = addresses(node);
+    }
+
+    /// Pings a peer, or dials it, whichever is due.
+    fn tend(&mut self, index: NodeIndex, id: NodeId) {
+        let now = self.now;
+        let Some(peer) = self.node(index).peers.get(&id) else { return };
+        match (peer.link, peer.address) {
+            (Link::Up { .. }, _) if peer.pinged.is_none_or(|at| at + self.pacing.ping <= now) => {
+                self.ping(index, id);
+            }
+            (Link::Down { failures, retry: Some(retry) }, Some(address)) if retry <= now => {
+                self.dial(index, id, address, failures);
+            }
+            _ => {}
+        }
+    }
+
+    fn dial(&mut self, index: NodeIndex, id: NodeId, address: SocketAddr, failures: u32) {
+        let failed_at = match self.reach(index, id, address) {
+            Reach::Answers(to) => return self.link(index, to),
+            Reach::Silent(to) => {
+                let boot = self.node(to).boot;
+                if let Some(peer) = self.node_mut(index).peers.get_mut(&id) {
+                    peer.link = Link::Dialling { boot };
+                }
+                return;
+            }
+            Reach::Vanishes => self.now + self.pacing.dial_timeout,
+            Reach::Refused | Reach::Stranger | Reach::NoNode => self.now,
+        };
+        let failures = failures + 1;
+        let retry = (failures < DIAL_FAILURES).then(|| failed_at + self.pacing.redial);
+        if let Some(peer) = self.node_mut(index).peers.get_mut(&id) {
+            peer.link = Link::Down { failures, retry };
+        }
+    }
+
+    fn ping(&mut self, index: NodeIndex, id: NodeId) {
+        let (now, timeout) = (self.now, self.pacing.ping_timeout);
+        let peers = known(self.node(index));
+        let Some(peer) = self.node_mut(index).peers.get_mut(&id) else { return };
+        peer.pinged = Some(now);
+        peer.pings += 1;
+        let sequence = peer.pings;
+        self.schedule(now + timeout, index, Event::PingTimeout { peer: id, sequence });
+        self.send(index, id, Message::Ping { sequence, peers });
+    }
+
+    pub(super) fn pinged(&mut self, node: NodeIndex, from: Sender, sequence: u64, _peers: u64) {
+        let peers = known(self.node(node));
+        self.reply(node, from, Message::Pong { sequence, peers });
+    }
+
+    pub(super) fn ponged(&mut self, node: NodeIndex, from: Sender, sequence: u64, peers: u64) {
+        let (now, id) = (self.now, self.node(from.index).id);
+        if let Some(peer) = self.node_mut(node).peers.get_mut(&id)
+            && sequence == peer.pings
+        {
+            peer.last_seen = Some(now);
+            peer.failed_pings = 0;
+        }
+        if peers != known(self.node(node)) {
+            let known = Arc::new(addresses(self.node(node)));
+            self.send(node, id, Message::Peers { known, answer: true });
+        }
+    }
+
+    pub(super) fn ping_timeout(&mut self, node: NodeIndex, id: NodeId, sequence: u64) {
+        let Some(peer) = self.node_mut(node).peers.get_mut(&id) else { return };
+        let answered = peer.last_seen >= peer.pinged;
+        if sequence != peer.pings || answered || !peer.is_up() {
+            return;
+        }
+        peer.failed_pings += 1;
+        if peer.failed_pings >= PING_FAILURES {
+            self.disconnect(node, id);
+        }
+    }
+
+    pub(super) fn peers_told(
+        &mut self,
+        node: NodeIndex,
+        from: Sender,
+        told: &[(NodeId, SocketAddr)],
+        answer: bool,
+    ) {
+        for (id, address) in told {
+            let unknown = self.node(node).peers.get(id).is_none_or(|peer| !peer.is_up());
+            if unknown {
+                self.hear_of(node, *id, Some(*address));
+            }
+        }
+        self.expect_peering(node);
+        if answer {
+            let known = Arc::new(addresses(self.node(node)));
+            self.reply(node, from, Message::Peers { known, answer: false });
+        }
+    }
+}
+
+fn is_other_service(port: u16) -> bool {
+    // S3, K2V, web, admin.
+    matches!(port, 3900 | 3902 | 3903 | 3904)
+}
+
+/// The addresses a node knows, its own included.
+fn addresses(node: &Node) -> Vec<(NodeId, SocketAddr)> {
+    let peers = node.peers.iter().filter_map(|(id, peer)| Some((*id, peer.address?)));
+    let own = (node.id, node.config.rpc_address());
+    peers.chain(std::iter::once(own)).collect()
+}
+
+/// Digest of what [`addresses`] gives: nodes that know the same nodes have the same.
+fn known(node: &Node) -> u64 {
+    let mut known = addresses(node);
+    known.sort_unstable();
+    let mut hasher = Sha256::new();
+    for (id, address) in known {
+        hasher.update(id.as_bytes());
+        hasher.update(address.to_string());
+    }
+    hasher.finalize().iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
+}

@@ -1,0 +1,46 @@
+//! What a person would see: the harness's own reads of a node's admin API.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::mesh::Mesh;
+use crate::failure::Failure;
+use crate::site::Site;
+
+/// How long one read may take.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A node's layout, as far as scenarios look at it (Garage admin reference §6).
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Layout {
+    /// Version; 0 before the first apply.
+    pub version: u64,
+    /// Roles, sorted by node.
+    pub roles: Vec<LayoutRole>,
+}
+
+/// A role in a layout.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct LayoutRole {
+    /// Node.
+    pub id: String,
+    /// Zone.
+    pub zone: String,
+    /// Bytes; none for a gateway.
+    pub capacity: Option<u64>,
+}
+
+/// Reads the layout that the node at `address` holds, with the harness's token.
+pub async fn layout(site: Site, mesh: &Mesh, address: &str) -> Result<Layout, Failure> {
+    read(mesh, address)
+        .await
+        .map_err(|error| Failure::harness(site, format!("read the layout of the node at {address}"), error))
+}
+
+async fn read(mesh: &Mesh, address: &str) -> Result<Layout, reqwest::Error> {
+    let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
+    let url = format!("http://{address}:3903/v2/GetClusterLayout");
+    http.get(url).bearer_auth(mesh.harness_token()).send().await?.error_for_status()?.json().await
+}

@@ -1,0 +1,155 @@
+//! Small histories for the tests of the checks.
+
+use onewriter_history::{CallBegin, CallEnd, Event, Header, History, Moment, Source, State, Step};
+use serde_json::{Value, json};
+
+use super::roles::{EXPECTATION, ROLES};
+use crate::garage::role::Role;
+use crate::history::{Stream, merge};
+
+const MESH: &str = "m1";
+
+/// A history that is written event by event.
+#[derive(Default)]
+pub(crate) struct Example {
+    events: Vec<Event>,
+    calls: u64,
+}
+
+impl Example {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn roles(self, east: Role, west: Role) -> Self {
+        self.state(ROLES, json!({"east": east, "west": west}))
+    }
+
+    pub(crate) fn expect(self, writes: &[&str], reads: &[&str]) -> Self {
+        self.state(EXPECTATION, json!({"writes": writes, "reads": reads}))
+    }
+
+    pub(crate) fn layout(self, value: &Value) -> Self {
+        self.state("layout", value.clone())
+    }
+
+    pub(crate) fn step(mut self, title: &str) -> Self {
+        let (cell, mesh) = (Some("cell".to_owned()), Some(MESH.to_owned()));
+        self.events.push(Event::Step(Step { cell, mesh, title: title.to_owned(), detail: None }));
+        self
+    }
+
+    pub(crate) fn call(mut self, call: ExampleCall) -> Self {
+        self.calls += 1;
+        let ExampleCall { mut begin, mut end, finished } = call;
+        begin.call = self.calls;
+        end.call = self.calls;
+        self.events.push(Event::CallBegin(begin));
+        if finished {
+            self.events.push(Event::CallEnd(end));
+        }
+        self
+    }
+
+    pub(crate) fn history(&self) -> History {
+        let timed = (1..)
+            .zip(&self.events)
+            .map(|(ns, event)| (Moment { mono_ns: ns, ..Moment::now() }, event.clone()));
+        merge(Header::new("example"), vec![Stream::of_events(Source::hub(), timed)])
+    }
+
+    fn state(mut self, subject: &str, value: Value) -> Self {
+        let (cell, mesh) = (Some("cell".to_owned()), Some(MESH.to_owned()));
+        self.events.push(Event::State(State { cell, mesh, subject: subject.to_owned(), value }));
+        self
+    }
+}
+
+/// One call of an example: by default a finished `GET /`, answered 200.
+pub(crate) struct ExampleCall {
+    begin: CallBegin,
+    end: CallEnd,
+    finished: bool,
+}
+
+pub(crate) fn call(caller: &str) -> ExampleCall {
+    let mut call = anonymous();
+    call.begin.caller = Some(caller.to_owned());
+    call.begin.token = Some(format!("{caller}@{caller}"));
+    call
+}
+
+pub(crate) fn anonymous() -> ExampleCall {
+    let begin = CallBegin {
+        call: 0,
+        mesh: MESH.to_owned(),
+        caller: None,
+        target: "east".to_owned(),
+        node: "east/ns/garage-0".to_owned(),
+        node_id: "aa".repeat(32),
+        incarnation: 0,
+        token: None,
+        method: "GET".to_owned(),
+        path: "/".to_owned(),
+        query: None,
+        host: None,
+        body: None,
+        layout_write: false,
+        layout_version: 0,
+        layout_digest: String::new(),
+    };
+    let end = CallEnd {
+        call: 0,
+        status: Some(200),
+        answer_digest: None,
+        error: None,
+        incarnation: 0,
+        layout_version: 0,
+        layout_digest: String::new(),
+    };
+    ExampleCall { begin, end, finished: true }
+}
+
+impl ExampleCall {
+    pub(crate) fn get(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.begin.path);
+        self
+    }
+
+    pub(crate) fn post(mut self, path: &str) -> Self {
+        "POST".clone_into(&mut self.begin.method);
+        self.get(path)
+    }
+
+    pub(crate) fn write(mut self, path: &str) -> Self {
+        self.begin.layout_write = true;
+        self.post(path)
+    }
+
+    pub(crate) fn status(mut self, status: u16) -> Self {
+        self.end.status = Some(status);
+        self
+    }
+
+    pub(crate) fn refused(mut self, status: u16, error: &str) -> Self {
+        self.end.error = Some(error.to_owned());
+        self.status(status)
+    }
+
+    pub(crate) fn version(mut self, version: u64) -> Self {
+        self.begin.layout_version = version;
+        self.end.layout_version = version;
+        self
+    }
+
+    pub(crate) fn incarnation(mut self, incarnation: u64) -> Self {
+        self.begin.incarnation = incarnation;
+        self.end.incarnation = incarnation;
+        self
+    }
+
+    pub(crate) fn unfinished(mut self) -> Self {
+        self.finished = false;
+        self
+    }
+}

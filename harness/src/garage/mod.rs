@@ -1,0 +1,24 @@
+//! Garage as the system under test: everything that the engine does not know.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`system`] | the stage of a cell; start here |
+//! | [`checks`] | what every history of a federation must satisfy |
+//! | [`evidence`] | what is saved of a cell before it is taken down |
+//! | [`role`] | the part that a site plays |
+//! | [`mesh`] | a cell's own secret and tokens |
+//! | [`hub`] | the client of the hub's control API |
+//! | [`objects`] | the operator's kinds, from outside |
+//! | [`progress`] | the reconcile witness |
+//! | [`admin`] | the harness's own reads of a node |
+
+pub mod admin;
+pub mod checks;
+pub mod evidence;
+pub mod hub;
+pub mod mesh;
+pub mod objects;
+pub mod progress;
+pub mod role;
+pub mod runtime;
+pub mod system;

@@ -1,0 +1,221 @@
+//! Garage nodes of the hub as the processes of pods.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use serde::Deserialize;
+
+use super::hub::{Hub, HubError, NodeName, NodeSpec};
+use crate::{
+    agent::{Names, PodName, PodRuntime, PodStart, Routes, RuntimeError},
+    failure::BoxError,
+    site::Site,
+};
+
+/// Where Garage looks for its configuration unless it is told (Garage documentation, "Configuration file format").
+const DEFAULT_CONFIGURATION: &str = "/etc/garage.toml";
+
+/// Plays pods with nodes of the hub, and tells the hub their Services' names.
+#[derive(Debug, Clone)]
+pub struct GarageRuntime {
+    hub: Hub,
+}
+
+/// Why a pod cannot be played by a Garage node.
+#[derive(Debug, thiserror::Error)]
+pub enum GaragePodError {
+    /// No configuration file.
+    #[error("the pod has no Garage configuration at {path}: no ConfigMap or Secret is mounted there")]
+    NoConfiguration {
+        /// Where Garage would read it.
+        path: String,
+    },
+    /// A configuration file that cannot be read.
+    #[error("the Garage configuration {path} cannot be read")]
+    Configuration {
+        /// Where it is.
+        path: String,
+        /// Why.
+        source: Box<toml::de::Error>,
+    },
+    /// No secret.
+    #[error("the pod has no RPC secret: neither GARAGE_RPC_SECRET, nor a file of it, nor rpc_secret")]
+    NoRpcSecret,
+    /// An address that is none.
+    #[error("the hub gave {address:?} for an address")]
+    Address {
+        /// What it gave.
+        address: String,
+        /// Why.
+        source: std::net::AddrParseError,
+    },
+    /// The hub.
+    #[error("the hub did not start the node")]
+    Hub(#[from] HubError),
+}
+
+/// The part of Garage's configuration that a node of the hub takes notice of.
+#[derive(Debug, Deserialize)]
+struct Configuration {
+    replication_factor: u32,
+    #[serde(default = "consistent")]
+    consistency_mode: String,
+    rpc_secret: Option<String>,
+    rpc_secret_file: Option<String>,
+    #[serde(default)]
+    admin: AdminSection,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct AdminSection {
+    admin_token: Option<String>,
+    admin_token_file: Option<String>,
+    metrics_token: Option<String>,
+    metrics_token_file: Option<String>,
+}
+
+fn consistent() -> String {
+    "consistent".to_owned()
+}
+
+impl GarageRuntime {
+    /// A runtime whose nodes live in `hub`.
+    pub fn new(hub: Hub) -> Self {
+        Self { hub }
+    }
+
+    async fn start_node(&self, pod: &PodStart) -> Result<IpAddr, GaragePodError> {
+        let spec = node_spec(pod)?;
+        let node = self.hub.put_node(&node_name(&pod.name), &spec).await?;
+        let address = node.address;
+        address.parse().map_err(|source| GaragePodError::Address { address, source })
+    }
+}
+
+impl PodRuntime for GarageRuntime {
+    fn start(&self, pod: PodStart) -> BoxFuture<'_, Result<IpAddr, RuntimeError>> {
+        async move {
+            let started = self.start_node(&pod).await;
+            started.map_err(|error| RuntimeError { action: "start", pod: pod.name, source: error.into() })
+        }
+        .boxed()
+    }
+
+    fn stop(&self, pod: PodName) -> BoxFuture<'_, Result<(), RuntimeError>> {
+        async move {
+            let stopped = self.hub.delete_node(&node_name(&pod)).await;
+            stopped.map_err(|error| RuntimeError { action: "stop", pod, source: error.into() })
+        }
+        .boxed()
+    }
+}
+
+impl Routes for GarageRuntime {
+    fn replace(&self, site: Site, names: Names) -> BoxFuture<'_, Result<(), BoxError>> {
+        async move { self.hub.put_routes(site.name(), &names).await.map_err(BoxError::from) }.boxed()
+    }
+}
+
+fn node_name(pod: &PodName) -> NodeName {
+    NodeName { site: pod.site.name().to_owned(), namespace: pod.namespace.clone(), pod: pod.pod.clone() }
+}
+
+/// What Garage would make of the pod's environment and files.
+fn node_spec(pod: &PodStart) -> Result<NodeSpec, GaragePodError> {
+    let configuration = configuration(pod)?;
+    let Configuration { replication_factor, consistency_mode, rpc_secret, rpc_secret_file, admin } =
+        configuration;
+    let secret = |variable: &str, file: Option<String>, inline: Option<String>| {
+        secret(&pod.env, &pod.files, variable, file.as_deref()).or(inline)
+    };
+    Ok(NodeSpec {
+        rpc_secret: secret("GARAGE_RPC_SECRET", rpc_secret_file, rpc_secret)
+            .ok_or(GaragePodError::NoRpcSecret)?,
+        admin_token: secret("GARAGE_ADMIN_TOKEN", admin.admin_token_file, admin.admin_token),
+        metrics_token: secret("GARAGE_METRICS_TOKEN", admin.metrics_token_file, admin.metrics_token),
+        replication_factor,
+        consistency_mode,
+        hostname: pod.name.pod.clone(),
+    })
+}
+
+fn configuration(pod: &PodStart) -> Result<Configuration, GaragePodError> {
+    let path = pod.env.get("GARAGE_CONFIG_FILE").map_or(DEFAULT_CONFIGURATION, String::as_str).to_owned();
+    let Some(file) = pod.files.get(&path) else { return Err(GaragePodError::NoConfiguration { path }) };
+    let text = String::from_utf8_lossy(file);
+    toml::from_str(&text).map_err(|mut error| {
+        // The error shows the line it stumbled over, and a configuration may hold secrets.
+        error.set_input(None);
+        GaragePodError::Configuration { path, source: Box::new(error) }
+    })
+}
+
+/// A secret, by Garage's precedence: the variable, the file that `VARIABLE_FILE` names, the file that the
+/// configuration names. Files lose trailing white space.
+fn secret(
+    env: &BTreeMap<String, String>,
+    files: &BTreeMap<String, Vec<u8>>,
+    variable: &str,
+    file: Option<&str>,
+) -> Option<String> {
+    let read = |path: &str| files.get(path).map(|data| String::from_utf8_lossy(data).trim_end().to_owned());
+    let named = || env.get(&format!("{variable}_FILE")).and_then(|path| read(path));
+    env.get(variable).cloned().or_else(named).or_else(|| file.and_then(read))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(env: &[(&str, &str)], files: &[(&str, &str)]) -> PodStart {
+        PodStart {
+            name: PodName { site: Site::East, namespace: "cell".into(), pod: "garage-0".into() },
+            uid: "u".into(),
+            labels: BTreeMap::new(),
+            env: env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            files: files.iter().map(|(path, text)| ((*path).into(), text.as_bytes().to_vec())).collect(),
+        }
+    }
+
+    const CONFIGURATION: &str = "replication_factor = 2\nrpc_secret_file = \"/secrets/rpc\"\n[admin]\napi_bind_addr = \"[::]:3903\"\n";
+
+    #[test]
+    fn a_node_is_what_environment_and_configuration_say() {
+        let env = [
+            ("GARAGE_CONFIG_FILE", "/etc/garage/garage.toml"),
+            ("GARAGE_RPC_SECRET", "r"),
+            ("GARAGE_ADMIN_TOKEN", "a"),
+        ];
+        let spec = node_spec(&pod(&env, &[("/etc/garage/garage.toml", CONFIGURATION)])).unwrap();
+        let expected = NodeSpec {
+            rpc_secret: "r".into(),
+            admin_token: Some("a".into()),
+            metrics_token: None,
+            replication_factor: 2,
+            consistency_mode: "consistent".into(),
+            hostname: "garage-0".into(),
+        };
+        assert!(spec == expected, "{spec:?}");
+    }
+
+    #[test]
+    fn a_secret_may_come_from_a_file() {
+        let files = [("/etc/garage.toml", CONFIGURATION), ("/secrets/rpc", "from-file\n")];
+        assert_eq!(node_spec(&pod(&[], &files)).unwrap().rpc_secret, "from-file");
+    }
+
+    #[test]
+    fn a_pod_that_is_no_garage_says_what_it_lacks() {
+        let error = node_spec(&pod(&[], &[])).unwrap_err();
+        assert!(error.to_string().contains("/etc/garage.toml"), "{error}");
+        let error = node_spec(&pod(&[], &[("/etc/garage.toml", "replication_factor = 1")])).unwrap_err();
+        assert!(matches!(error, GaragePodError::NoRpcSecret));
+    }
+
+    #[test]
+    fn an_unreadable_configuration_is_not_quoted() {
+        let error = node_spec(&pod(&[], &[("/etc/garage.toml", "rpc_secret = 'top-secret' x")])).unwrap_err();
+        let text = crate::failure::chain(&error);
+        assert!(text.contains("/etc/garage.toml") && !text.contains("top-secret"), "{text}");
+    }
+}

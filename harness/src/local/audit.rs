@@ -1,0 +1,172 @@
+//! Reading an API server's audit log.
+
+use std::{fs, io, path::Path};
+
+use jiff::Timestamp;
+use onewriter_history::{Audit, Event, Moment};
+use serde::Deserialize;
+
+use super::error::LocalError;
+use crate::site::Site;
+
+/// What an audit log holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AuditLog {
+    /// Its entries, in the file's order.
+    pub events: Vec<(Moment, Event)>,
+    /// Whether the last line has no end yet: the server is writing it, or was killed while it did.
+    pub torn: bool,
+}
+
+/// An entry as the server writes it (`audit.k8s.io/v1`, Event), as far as a history wants it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    #[serde(rename = "auditID")]
+    audit_id: String,
+    stage: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    verb: String,
+    user: User,
+    user_agent: Option<String>,
+    object_ref: Option<ObjectRef>,
+    response_status: Option<Status>,
+    stage_timestamp: Timestamp,
+}
+
+#[derive(Debug, Deserialize)]
+struct User {
+    #[serde(default)]
+    username: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ObjectRef {
+    resource: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
+    api_group: Option<String>,
+    subresource: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Status {
+    code: Option<u16>,
+}
+
+/// Reads the audit log of `site` at `path`. A log that is not there yet has no entries.
+///
+/// Entries know wall time only; `now`, one moment on both clocks, places them on the other.
+pub fn read(path: &Path, site: Site, now: &Moment) -> Result<AuditLog, LocalError> {
+    let text = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(source) => return Err(LocalError::File { action: "read", path: path.to_owned(), source }),
+    };
+    parse(&text, site, now).map_err(|(line, source)| LocalError::Audit {
+        path: path.to_owned(),
+        line,
+        source,
+    })
+}
+
+/// Reads the text of an audit log. What follows the last line end is a torn line, and no entry.
+///
+/// # Errors
+/// The number of the first broken line, from 1, and what is wrong with it.
+pub fn parse(text: &[u8], site: Site, now: &Moment) -> Result<AuditLog, (usize, serde_json::Error)> {
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let mut events = Vec::new();
+    for (index, line) in text[..whole].split(|byte| *byte == b'\n').enumerate() {
+        if !line.is_empty() {
+            let entry: Entry = serde_json::from_slice(line).map_err(|error| (index + 1, error))?;
+            events.push((now.of_wall(entry.stage_timestamp), Event::Audit(entry.into_audit(site))));
+        }
+    }
+    Ok(AuditLog { events, torn: whole < text.len() })
+}
+
+impl Entry {
+    fn into_audit(self, site: Site) -> Audit {
+        let (resource, namespace, name) = self
+            .object_ref
+            .map_or((None, None, None), |object| (object.path(), object.namespace, object.name));
+        Audit {
+            site: site.name().to_owned(),
+            audit_id: self.audit_id,
+            stage: self.stage,
+            user: self.user.username,
+            user_agent: self.user_agent,
+            verb: self.verb,
+            uri: self.request_uri,
+            resource,
+            namespace,
+            name,
+            status: self.response_status.and_then(|status| status.code),
+        }
+    }
+}
+
+impl ObjectRef {
+    /// `group/resource[/subresource]`; core resources have no group.
+    fn path(&self) -> Option<String> {
+        let parts = [self.api_group.as_deref(), self.resource.as_deref(), self.subresource.as_deref()];
+        self.resource.as_ref()?;
+        Some(parts.into_iter().flatten().collect::<Vec<_>>().join("/"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"RequestResponse","auditID":"a1","stage":"ResponseComplete","requestURI":"/apis/apps/v1/namespaces/ns/statefulsets/garage/status","verb":"patch","user":{"username":"system:serviceaccount:kube-system:statefulset-controller","groups":["system:authenticated"]},"sourceIPs":["127.0.0.1"],"userAgent":"kube-controller-manager/v1.36.3","objectRef":{"resource":"statefulsets","namespace":"ns","name":"garage","apiGroup":"apps","apiVersion":"v1","subresource":"status"},"responseStatus":{"metadata":{},"code":200},"requestObject":{"kind":"StatefulSet"},"requestReceivedTimestamp":"2026-03-01T12:00:00.000000Z","stageTimestamp":"2026-03-01T12:00:00.250000Z"}"#;
+
+    fn now() -> Moment {
+        Moment { at: "2026-03-01T12:00:01Z".parse().unwrap(), mono_ns: 5_000_000_000 }
+    }
+
+    #[test]
+    fn an_entry_tells_who_did_what_to_which_object() {
+        let log = parse(format!("{LINE}\n").as_bytes(), Site::West, &now()).unwrap();
+        let (moment, Event::Audit(audit)) = &log.events[0] else { panic!("{log:?}") };
+        assert_eq!(moment.mono_ns, 4_250_000_000);
+        assert_eq!(audit.site, "west");
+        assert_eq!(audit.user, "system:serviceaccount:kube-system:statefulset-controller");
+        assert_eq!(audit.resource.as_deref(), Some("apps/statefulsets/status"));
+        assert_eq!((audit.verb.as_str(), audit.status), ("patch", Some(200)));
+        assert!(!log.torn);
+    }
+
+    #[test]
+    fn a_core_resource_has_no_group() {
+        let line = LINE.replace(r#""apiGroup":"apps","#, "").replace(r#","subresource":"status""#, "");
+        let log = parse(format!("{line}\n").as_bytes(), Site::East, &now()).unwrap();
+        let Event::Audit(audit) = &log.events[0].1 else { panic!("{log:?}") };
+        assert_eq!(audit.resource.as_deref(), Some("statefulsets"));
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_is_torn_and_no_entry() {
+        let text = format!("{LINE}\n{}", &LINE[..40]);
+        let log = parse(text.as_bytes(), Site::East, &now()).unwrap();
+        assert_eq!((log.events.len(), log.torn), (1, true));
+    }
+
+    #[test]
+    fn a_broken_line_in_the_middle_is_an_error_that_names_it() {
+        let text = format!("{LINE}\n{}\n{LINE}\n", &LINE[..40]);
+        assert_eq!(parse(text.as_bytes(), Site::East, &now()).unwrap_err().0, 2);
+    }
+
+    #[test]
+    fn a_log_that_is_not_there_yet_is_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(
+            read(&folder.path().join("audit.jsonl"), Site::East, &now()).unwrap(),
+            AuditLog::default()
+        );
+    }
+}

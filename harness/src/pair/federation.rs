@@ -1,0 +1,285 @@
+//! Two local sites with a hub, an agent and the operator under test: the pair that a supervisor owns.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, select_all, try_join};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::hub::{self, RunningHub};
+use super::manifests::{self, Manifest};
+use super::operator::{self, OperatorLaunch, RunningOperator};
+use super::{HubDescription, OperatorDescription, PairDescription, SiteDescription};
+use crate::agent::Agent;
+use crate::garage::runtime::GarageRuntime;
+use crate::local::{Addresses, Identity, LocalPair, ServiceAccountName, Settings};
+use crate::process::Child;
+use crate::site::{PerSite, Site};
+use crate::supervisor::{AnyError, Context, LogTail, Pair, PartDeath, ProgressSink, Running, StartError};
+use crate::toolchain;
+
+/// How long an operator may take to stop by itself.
+const OPERATOR_GRACE: Duration = Duration::from_secs(5);
+/// How long the hub may take to stop by itself.
+const HUB_GRACE: Duration = Duration::from_secs(3);
+
+/// What a client asks a pair to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PairOptions {
+    /// The operator to run; none for the reference operator.
+    #[serde(default)]
+    pub operator_bin: Option<PathBuf>,
+}
+
+/// Finds, or builds, the operator to run.
+pub type ResolveOperator = fn(PairOptions, Context) -> BoxFuture<'static, Result<PathBuf, AnyError>>;
+
+/// Two local sites with a hub, an agent and the operator under test.
+#[derive(Debug)]
+pub struct Federation {
+    /// The operator's definitions and permissions.
+    pub manifests: Vec<Manifest>,
+    /// Finds the operator.
+    pub resolve_operator: ResolveOperator,
+}
+
+impl Pair for Federation {
+    fn start(&self, context: Context) -> BoxFuture<'static, Result<Arc<dyn Running>, StartError>> {
+        let (manifests, resolve) = (self.manifests.clone(), self.resolve_operator);
+        async move {
+            let running = start(manifests, resolve, context).await.map_err(StartError::new)?;
+            Ok(Arc::new(running) as Arc<dyn Running>)
+        }
+        .boxed()
+    }
+}
+
+/// Measures phases of a start.
+struct Phases {
+    started: Instant,
+    durations_ms: BTreeMap<String, u64>,
+}
+
+impl Phases {
+    fn new() -> Self {
+        Self { started: Instant::now(), durations_ms: BTreeMap::new() }
+    }
+
+    /// The phase that began when the last one ended is over.
+    fn ended(&mut self, name: &str) {
+        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.durations_ms.insert(name.to_owned(), elapsed);
+        self.started = Instant::now();
+    }
+}
+
+async fn start(
+    manifests: Vec<Manifest>,
+    resolve: ResolveOperator,
+    context: Context,
+) -> Result<RunningFederation, AnyError> {
+    let mut phases = Phases::new();
+    let options: PairOptions = serde_json::from_value(context.options.clone())?;
+    let objects = manifests::parse(&manifests)?;
+    let progress = SinkProgress(context.progress.clone());
+    let environment = toolchain::Environment::of_process()?;
+    let binaries = toolchain::prepare(&environment, &context.launcher, &progress).await?;
+    let program = resolve(options, context.clone()).await?;
+    phases.ended("prepare");
+    let settings = Settings {
+        folder: context.folder.join("sites"),
+        addresses: Addresses::in_block(context.addresses.octet())?,
+        operator: ServiceAccountName {
+            namespace: operator::NAMESPACE.into(),
+            name: "garage-operator".into(),
+        },
+        objects,
+    };
+    let run = context.addresses.to_string();
+    let hub = hub::start(&context.launcher, &context.folder, context.addresses, &run);
+    let sites = async {
+        LocalPair::start(&context.launcher, &binaries, &settings, &progress).await.map_err(AnyError::from)
+    };
+    let (hub, sites) = try_join(hub, sites).await?;
+    phases.ended("sites");
+    let running = RunningFederation::furnish(context, program, hub, sites).await?;
+    phases.ended("operators");
+    Ok(running.timed(phases.durations_ms))
+}
+
+/// A pair that is there.
+#[derive(Debug)]
+struct RunningFederation {
+    hub: RunningHub,
+    sites: LocalPair,
+    agent: Agent,
+    operators: PerSite<RunningOperator>,
+    description: PairDescription,
+    /// Names of parts whose end was told already.
+    told: Mutex<Vec<String>>,
+}
+
+impl RunningFederation {
+    /// Puts the agent and the operators onto sites that are there.
+    async fn furnish(
+        context: Context,
+        program: PathBuf,
+        hub: RunningHub,
+        sites: LocalPair,
+    ) -> Result<Self, AnyError> {
+        context.progress.report("agent", "starting");
+        let agent = start_agent(&sites, &hub).await?;
+        context.progress.report("operators", "starting");
+        let start = |site: Site| start_operator(&context, &program, &sites, site);
+        let (east, west) = try_join(start(Site::East), start(Site::West)).await?;
+        let operators = PerSite { east, west };
+        try_join(operators.east.ready(), operators.west.ready()).await?;
+        let description = describe(&context, &program, &hub, &sites, &operators);
+        Ok(Self { hub, sites, agent, operators, description, told: Mutex::default() })
+    }
+
+    fn timed(mut self, durations_ms: BTreeMap<String, u64>) -> Self {
+        self.description.durations_ms = durations_ms;
+        self
+    }
+
+    /// Every child process.
+    fn children(&self) -> Vec<&Child> {
+        let mut children = vec![&self.hub.child, &self.operators.east.child, &self.operators.west.child];
+        for site in Site::ALL {
+            children.extend(self.sites.at(site).programs());
+        }
+        children
+    }
+}
+
+async fn start_agent(sites: &LocalPair, hub: &RunningHub) -> Result<Agent, AnyError> {
+    let client = async |site: Site| sites.at(site).client(Identity::Agent).await;
+    let clients = PerSite { east: client(Site::East).await?, west: client(Site::West).await? };
+    let runtime = Arc::new(GarageRuntime::new(hub.client.clone()));
+    Ok(Agent::start(clients, runtime.clone(), runtime).await?)
+}
+
+async fn start_operator(
+    context: &Context,
+    program: &std::path::Path,
+    sites: &LocalPair,
+    site: Site,
+) -> Result<RunningOperator, AnyError> {
+    let launch = OperatorLaunch {
+        site,
+        program: program.to_owned(),
+        kubeconfig: sites.at(site).kubeconfig(Identity::Operator).to_owned(),
+        address: sites.addresses().control_plane(site),
+        proxy: sites.addresses().proxy(site).into(),
+        folder: context.folder.join("operators"),
+    };
+    operator::start(&context.launcher, &launch).await
+}
+
+fn describe(
+    context: &Context,
+    program: &std::path::Path,
+    hub: &RunningHub,
+    sites: &LocalPair,
+    operators: &PerSite<RunningOperator>,
+) -> PairDescription {
+    let site = |site: Site| {
+        let (control_plane, operator) = (sites.at(site), operators.at(site));
+        let logs = control_plane.programs().map(|child| (child.name().to_owned(), child.log().to_owned()));
+        SiteDescription {
+            api_server: control_plane.url().to_owned(),
+            kubeconfig: control_plane.kubeconfig(Identity::Admin).to_owned(),
+            audit_log: control_plane.audit_log().to_owned(),
+            logs: logs.into_iter().collect(),
+            operator: OperatorDescription {
+                program: program.to_owned(),
+                metrics: operator.metrics.clone(),
+                log: operator.child.log().to_owned(),
+            },
+        }
+    };
+    PairDescription {
+        name: context.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        provider: "local".to_owned(),
+        dir: context.folder.clone(),
+        sites: PerSite::from_fn(site),
+        hub: HubDescription {
+            control: hub.control.clone(),
+            token_file: hub.token_file.clone(),
+            journal: hub.journal.clone(),
+            log: hub.child.log().to_owned(),
+        },
+        versions: versions(),
+        durations_ms: BTreeMap::new(),
+    }
+}
+
+fn versions() -> BTreeMap<String, String> {
+    [
+        ("onewriter".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("kubernetes".to_owned(), toolchain::pins::kubernetes_version().to_owned()),
+        ("etcd".to_owned(), toolchain::pins::etcd_version().to_owned()),
+    ]
+    .into()
+}
+
+impl Running for RunningFederation {
+    fn description(&self) -> Value {
+        serde_json::to_value(&self.description).unwrap_or_default()
+    }
+
+    fn died(&self) -> BoxFuture<'_, PartDeath> {
+        async move {
+            let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let living =
+                self.children().into_iter().filter(|child| !told.iter().any(|name| name == child.name()));
+            let ends: Vec<_> =
+                living.map(|child| child.exited().map(move |status| (child, status)).boxed()).collect();
+            if ends.is_empty() {
+                return std::future::pending().await;
+            }
+            let ((child, status), _, _) = select_all(ends).await;
+            let name = child.name().to_owned();
+            self.told.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
+            PartDeath {
+                status: status.to_string(),
+                log: LogTail::read(name.clone(), child.log()),
+                part: name,
+            }
+        }
+        .boxed()
+    }
+
+    fn request(&self, body: Value) -> BoxFuture<'_, Result<Value, AnyError>> {
+        async move { Err(format!("this pair knows no request `{body}`").into()) }.boxed()
+    }
+
+    /// Operators first, so that nothing is written any more; then the agent and the hub, whose journal is complete
+    /// then; the control planes last.
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        async move {
+            futures::join!(
+                self.operators.east.child.stop(OPERATOR_GRACE),
+                self.operators.west.child.stop(OPERATOR_GRACE)
+            );
+            self.agent.stop().await;
+            futures::join!(self.hub.child.stop(HUB_GRACE), self.sites.stop());
+        }
+        .boxed()
+    }
+}
+
+/// Passes the progress of the toolchain and the sites on to the pair's clients.
+struct SinkProgress(ProgressSink);
+
+impl crate::progress::Progress for SinkProgress {
+    fn report(&self, event: crate::progress::Event<'_>) {
+        self.0.report("sites", crate::progress::lines::line(event));
+    }
+}

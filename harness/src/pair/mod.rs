@@ -1,0 +1,21 @@
+//! A running pair of sites: how it is put together, and how its clients see it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`description`] | where the parts of a running pair are |
+//! | [`federation`] | the pair that a supervisor owns |
+//! | [`manifests`] | an operator's manifests |
+//! | [`hub`] | the hub as a child process |
+//! | [`operator`] | the operator under test as a child process |
+//! | [`probe`] | asking a child whether it is ready |
+//! | [`secret_file`] | files that only their owner may read |
+
+pub mod description;
+pub mod federation;
+pub mod hub;
+pub mod manifests;
+pub mod operator;
+pub mod probe;
+pub mod secret_file;
+
+pub use description::{HubDescription, OperatorDescription, PairDescription, SiteDescription};

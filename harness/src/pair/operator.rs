@@ -1,0 +1,109 @@
+//! The operator under test as a child process.
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::probe;
+use super::secret_file;
+use crate::failure::BoxError;
+use crate::process::{Child, Launch, Launcher};
+use crate::site::Site;
+
+/// Namespace in which an operator lives, its Lease included (operator contract §6.1).
+pub const NAMESPACE: &str = "garage-operator-system";
+
+/// How long an operator may take until it says that it is ready.
+const READY: Duration = Duration::from_secs(30);
+
+/// What an operator is started with.
+#[derive(Debug, Clone)]
+pub struct OperatorLaunch {
+    /// Its site.
+    pub site: Site,
+    /// The program.
+    pub program: PathBuf,
+    /// Kubeconfig with the identity of its ServiceAccount.
+    pub kubeconfig: PathBuf,
+    /// Address of its site, for its metrics and health endpoints.
+    pub address: Ipv4Addr,
+    /// The HTTP proxy that resolves Service names.
+    pub proxy: SocketAddr,
+    /// The pair's folder.
+    pub folder: PathBuf,
+}
+
+/// An operator that runs.
+#[derive(Debug)]
+pub struct RunningOperator {
+    /// Its process.
+    pub child: Child,
+    /// URL of its metrics.
+    pub metrics: String,
+    /// URL of its health endpoints.
+    pub health: String,
+}
+
+/// Starts an operator. It is not awaited: see [`RunningOperator::ready`].
+pub async fn start(launcher: &Launcher, launch: &OperatorLaunch) -> Result<RunningOperator, BoxError> {
+    let folder = launch.folder.join("sites").join(launch.site.name());
+    secret_file::create_folder(&folder)?;
+    let metrics = free_port(launch.address)?;
+    let health = free_port(launch.address)?;
+    let child = launcher
+        .launch(Launch {
+            name: format!("{}-operator", launch.site),
+            program: launch.program.clone(),
+            args: arguments(metrics, health),
+            env: environment(&launch.kubeconfig, launch.proxy),
+            log: folder.join("operator.log"),
+        })
+        .await?;
+    Ok(RunningOperator {
+        child,
+        metrics: format!("http://{metrics}/metrics"),
+        health: format!("http://{health}"),
+    })
+}
+
+impl RunningOperator {
+    /// Waits until the operator says that it is ready.
+    pub async fn ready(&self) -> Result<(), probe::ProbeError> {
+        probe::until_success(&self.child, &format!("{}/readyz", self.health), None, READY).await
+    }
+}
+
+/// The flags that operators of this API group share (operator contract §6.1).
+fn arguments(metrics: SocketAddr, health: SocketAddr) -> Vec<OsString> {
+    let flags = [
+        "--leader-elect=true".to_owned(),
+        "--cluster-domain=cluster.local".to_owned(),
+        "--webhook-cert-path=".to_owned(),
+        "--metrics-secure=false".to_owned(),
+        format!("--metrics-bind-address={metrics}"),
+        format!("--health-probe-bind-address={health}"),
+    ];
+    flags.into_iter().map(OsString::from).collect()
+}
+
+/// Service names go through the proxy; pod addresses and the API server are loopback and go direct.
+fn environment(kubeconfig: &Path, proxy: SocketAddr) -> Vec<(OsString, OsString)> {
+    let proxy = format!("http://{proxy}");
+    let direct = "127.0.0.0/8,localhost";
+    let variables = [
+        ("KUBECONFIG", kubeconfig.as_os_str()),
+        ("POD_NAMESPACE", NAMESPACE.as_ref()),
+        ("HTTP_PROXY", proxy.as_ref()),
+        ("http_proxy", proxy.as_ref()),
+        ("NO_PROXY", direct.as_ref()),
+        ("no_proxy", direct.as_ref()),
+        ("RUST_LOG", "info".as_ref()),
+    ];
+    variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+/// A port that is free now. The operator binds it a moment later; nobody else uses the site's address.
+fn free_port(address: Ipv4Addr) -> std::io::Result<SocketAddr> {
+    TcpListener::bind((address, 0))?.local_addr()
+}

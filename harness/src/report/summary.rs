@@ -1,0 +1,145 @@
+//! The verdict as text for people.
+
+use std::fmt::{self, Display};
+
+use super::{Verdict, VerdictKind};
+use crate::checks::{Judgement, Severity};
+use crate::scenario::{CellReport, Outcome};
+
+/// Displays a verdict as the summary that ends a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Summary<'a>(pub &'a Verdict);
+
+impl Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = self.0;
+        cells(f, &verdict.cells)?;
+        checks(f, verdict)?;
+        for problem in &verdict.problems {
+            writeln!(f, "\n{}", problem.message)?;
+        }
+        details(f, verdict)?;
+        writeln!(f, "\n{}", headline(verdict))
+    }
+}
+
+fn cells(f: &mut fmt::Formatter<'_>, cells: &[CellReport]) -> fmt::Result {
+    let width = cells.iter().map(|cell| cell.cell.len()).max().unwrap_or(0);
+    for cell in cells {
+        let role = |role: &Option<String>| role.clone().unwrap_or_else(|| "–".to_owned());
+        let mark = mark(&cell.outcome);
+        let seconds = seconds(cell.duration_ms + cell.teardown_ms);
+        writeln!(
+            f,
+            "  {mark} {:width$}  {:7}  east {:8}  west {:8}  {seconds:>6}",
+            cell.cell,
+            cell.kind,
+            role(&cell.roles.east),
+            role(&cell.roles.west),
+        )?;
+    }
+    Ok(())
+}
+
+fn checks(f: &mut fmt::Formatter<'_>, verdict: &Verdict) -> fmt::Result {
+    if !verdict.checks.is_empty() {
+        writeln!(f)?;
+    }
+    for check in &verdict.checks {
+        let mark = if check.holds() { "✓" } else { "✗" };
+        writeln!(f, "  {mark} {}", check.claim)?;
+    }
+    Ok(())
+}
+
+fn details(f: &mut fmt::Formatter<'_>, verdict: &Verdict) -> fmt::Result {
+    for cell in &verdict.cells {
+        match &cell.outcome {
+            Outcome::Failed(message) => writeln!(f, "\nFAILED {}\n  {message}", cell.cell)?,
+            Outcome::Unknown(message) => writeln!(f, "\nUNKNOWN {}\n  {message}", cell.cell)?,
+            Outcome::Passed | Outcome::Skipped(_) => {}
+        }
+    }
+    for check in &verdict.checks {
+        findings(f, check)?;
+    }
+    Ok(())
+}
+
+/// How many findings of one check are shown; `verdict.json` has them all.
+const SHOWN: usize = 3;
+
+/// The first findings of a check.
+pub fn findings(f: &mut impl fmt::Write, check: &Judgement) -> fmt::Result {
+    for finding in check.findings.iter().take(SHOWN) {
+        let word = match finding.severity {
+            Severity::Violation => "VIOLATION",
+            Severity::Unknown => "UNKNOWN",
+        };
+        writeln!(f, "\n{word} {}: {finding}", check.check)?;
+    }
+    match check.findings.len().saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => writeln!(f, "\n… and {more} more of {}", check.check),
+    }
+}
+
+fn headline(verdict: &Verdict) -> String {
+    let passed = verdict.cells.iter().filter(|cell| cell.outcome == Outcome::Passed).count();
+    let cells = format!("{passed} of {} cells passed", verdict.cells.len());
+    let calls = verdict.coverage.get("calls").copied().unwrap_or_default();
+    let writes = verdict.coverage.get("layoutWrites").copied().unwrap_or_default();
+    let total =
+        verdict.durations_ms.get("total").map(|ms| format!(" in {}", seconds(*ms))).unwrap_or_default();
+    let word = match verdict.verdict {
+        VerdictKind::Pass => "PASS",
+        VerdictKind::Violation => "VIOLATION",
+        VerdictKind::Fail => "FAIL",
+        VerdictKind::Unknown => "UNKNOWN",
+    };
+    format!("{word}: {cells}; {calls} calls recorded, {writes} of them layout writes{total}")
+}
+
+fn mark(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passed => "✓",
+        Outcome::Failed(_) => "✗",
+        Outcome::Unknown(_) => "?",
+        Outcome::Skipped(_) => "-",
+    }
+}
+
+/// Milliseconds as seconds with one decimal.
+fn seconds(ms: u64) -> String {
+    format!("{}.{} s", ms / 1000, ms % 1000 / 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::{Finding, Judgement};
+    use crate::scenario::Kind;
+    use crate::site::PerSite;
+
+    #[test]
+    fn the_summary_names_cells_checks_and_findings() {
+        let cell = CellReport {
+            cell: "bootstrap/follower".into(),
+            kind: Kind::Subject,
+            roles: PerSite { east: Some("Follower".into()), west: None },
+            claim: "none".into(),
+            outcome: Outcome::Failed("east: no condition".into()),
+            duration_ms: 1234,
+            teardown_ms: 800,
+        };
+        let check = Judgement {
+            check: "follower-never-writes".into(),
+            claim: "a site declared Follower makes no layout write".into(),
+            findings: vec![Finding::violation(Some("bootstrap/follower"), "east wrote", None)],
+        };
+        let mut verdict = Verdict::new("r1", vec![cell], vec![check], vec![]);
+        verdict.coverage = [("calls".to_owned(), 40), ("layoutWrites".to_owned(), 1)].into();
+        verdict.durations_ms = [("total".to_owned(), 12_345)].into();
+        insta::assert_snapshot!(Summary(&verdict).to_string());
+    }
+}

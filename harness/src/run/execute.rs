@@ -1,0 +1,206 @@
+//! Running cells on a pair.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use futures::{StreamExt as _, stream};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use onewriter_history::{Event, Header, History, Moment};
+
+use super::observer::Observer;
+use super::{RunDirectory, sources};
+use crate::checks::{self, Check};
+use crate::failure::{BoxError, Failure, chain};
+use crate::history::Recorder;
+use crate::pair::PairDescription;
+use crate::report::verdict::Problem;
+use crate::report::{Exit, Verdict};
+use crate::scenario::system::Planned;
+use crate::scenario::{Abort, AbortSwitch, Blame, CellReport, Limits, Scope, System, runner};
+use crate::site::{PerSite, Site};
+
+/// How a run is to go.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// How long things may take.
+    pub limits: Limits,
+    /// How many cells run at once.
+    pub parallel: usize,
+    /// Whether the pair serves others as well, or lives on after the run.
+    pub shared: bool,
+    /// Ends the run early when it is thrown.
+    pub abort: AbortSwitch,
+}
+
+/// Runs `plan` on `pair`, judges the history, and leaves everything in `directory`.
+///
+/// The verdict covers the cells' teardown, not the pair's. It is returned also when something went wrong on the way;
+/// the reasons are then among its problems. Writing it down is left to the caller, who may add to it.
+pub async fn execute<S: System>(
+    system: &S,
+    plan: Vec<Planned<S>>,
+    pair: &PairDescription,
+    directory: &RunDirectory,
+    options: &RunOptions,
+    observer: &dyn Observer,
+) -> Verdict {
+    let started = Instant::now();
+    let since = Moment::now();
+    let mut header = Header::new(directory.run());
+    header.sites = Site::ALL.map(|site| site.name().to_owned()).to_vec();
+    header.versions.clone_from(&pair.versions);
+    let run = match Run::begin(pair, directory, options, observer, &header).await {
+        Ok(run) => run,
+        Err(error) => {
+            let problem =
+                Problem::new(Exit::SetupFailed, format!("the run cannot begin: {}", chain(error.as_ref())));
+            return Verdict::new(directory.run(), vec![], vec![], vec![problem]);
+        }
+    };
+    let namespaces = plan.iter().map(|(_, cell)| Scope::namespace_of(cell, &directory.suffix())).collect();
+    let cells = run.cells(system, plan).await;
+    let share = sources::Share { since, cells: options.shared.then_some(namespaces) };
+    let mut problems = run.problems();
+    let history = sources::assemble(header, pair, &directory.steps(), &share);
+    let judged = match history {
+        Ok(history) => judged(&history, &system.checks(), directory, &mut problems),
+        Err(error) => {
+            problems.push(Problem::new(Exit::Unknown, format!("no history: {}", chain(&error))));
+            Judged::default()
+        }
+    };
+    let mut verdict = Verdict::new(directory.run(), cells, judged.judgements, problems);
+    verdict.coverage = judged.coverage;
+    verdict.versions.clone_from(&pair.versions);
+    verdict.durations_ms.clone_from(&pair.durations_ms);
+    let cells_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    verdict.durations_ms.insert("cells".to_owned(), cells_ms);
+    verdict
+}
+
+struct Run<'a> {
+    directory: &'a RunDirectory,
+    options: &'a RunOptions,
+    observer: &'a dyn Observer,
+    journal: &'a Path,
+    clients: PerSite<Client>,
+    recorder: Recorder,
+}
+
+impl<'a> Run<'a> {
+    async fn begin(
+        pair: &'a PairDescription,
+        directory: &'a RunDirectory,
+        options: &'a RunOptions,
+        observer: &'a dyn Observer,
+        header: &Header,
+    ) -> Result<Self, BoxError> {
+        let recorder = Recorder::create(&directory.steps(), header)?;
+        recorder.step("the run begins");
+        let east = client(&pair.sites.east.kubeconfig).await?;
+        let west = client(&pair.sites.west.kubeconfig).await?;
+        let clients = PerSite { east, west };
+        let journal = &pair.hub.journal;
+        Ok(Self { directory, options, observer, journal, clients, recorder })
+    }
+
+    /// Runs every cell, some at once, and reports them in the order of the plan.
+    async fn cells<S: System>(&self, system: &S, plan: Vec<Planned<S>>) -> Vec<CellReport> {
+        let order: BTreeMap<String, usize> =
+            plan.iter().enumerate().map(|(index, (_, cell))| (cell.path(), index)).collect();
+        let running = plan.into_iter().map(|planned| self.cell(system, planned));
+        let mut reports: Vec<CellReport> =
+            stream::iter(running).buffer_unordered(self.options.parallel.max(1)).collect().await;
+        reports.sort_by_key(|report| order.get(&report.cell).copied());
+        self.recorder.step("the run ends");
+        reports
+    }
+
+    async fn cell<S: System>(&self, system: &S, (scenario, cell): Planned<S>) -> CellReport {
+        let path = cell.path();
+        self.observer.cell_started(&path);
+        let namespace = Scope::namespace_of(&cell, &self.directory.suffix());
+        let scope = Scope {
+            evidence: self.directory.cell(&path),
+            recorder: self.recorder.of_cell(&path, &namespace),
+            cell: path,
+            namespace,
+            clients: self.clients.clone(),
+            journal: self.journal.to_owned(),
+            limits: self.options.limits,
+            abort: self.options.abort.clone(),
+            shared: self.options.shared,
+        };
+        let report = runner::run_cell(system, &scenario, &cell, &scope).await;
+        self.observer.cell_ended(&report);
+        report
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let hole = self.recorder.take_failure().map(|error| {
+            Problem::new(Exit::Unknown, format!("the harness lost part of its record: {}", chain(&error)))
+        });
+        let abort = self.options.abort.current().map(of_abort);
+        hole.into_iter().chain(abort).collect()
+    }
+}
+
+fn of_abort(abort: Abort) -> Problem {
+    let exit = match abort.blame {
+        Blame::System => Exit::ScenarioFailed,
+        Blame::Harness => Exit::Unknown,
+        Blame::Interrupt => Exit::Interrupted,
+        Blame::Terminate => Exit::Terminated,
+    };
+    Problem::new(exit, abort.reason)
+}
+
+#[derive(Default)]
+struct Judged {
+    judgements: Vec<checks::Judgement>,
+    coverage: BTreeMap<String, u64>,
+}
+
+fn judged(
+    history: &History,
+    checks: &[Box<dyn Check>],
+    directory: &RunDirectory,
+    problems: &mut Vec<Problem>,
+) -> Judged {
+    if let Err(error) = sources::write(&directory.history(), history) {
+        problems.push(Problem::new(Exit::Unknown, chain(&error)));
+    }
+    Judged { judgements: checks::judge(checks, history), coverage: coverage(history) }
+}
+
+/// What a history shows was exercised.
+#[must_use]
+pub fn coverage(history: &History) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::from([("calls".to_owned(), 0), ("layoutWrites".to_owned(), 0)]);
+    for record in &history.records {
+        if let Event::CallBegin(call) = &record.event {
+            *counts.entry("calls".to_owned()).or_default() += 1;
+            *counts.entry("layoutWrites".to_owned()).or_default() += u64::from(call.layout_write);
+            let caller = call.caller.as_deref().unwrap_or("unknown");
+            *counts.entry(format!("callsBy.{caller}")).or_default() += 1;
+        }
+    }
+    counts.insert("events".to_owned(), history.records.len() as u64);
+    counts
+}
+
+/// A client for the kubeconfig at `path`, and for no other: the user's own configuration is never read.
+pub async fn client(path: &Path) -> Result<Client, BoxError> {
+    let kubeconfig = Kubeconfig::read_from(path)?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(Client::try_from(config)?)
+}
+
+/// A failure of the harness itself as a problem of the run.
+#[must_use]
+pub fn problem_of(failure: &Failure) -> Problem {
+    let exit = if failure.is_inconclusive() { Exit::Unknown } else { Exit::ScenarioFailed };
+    Problem::new(exit, failure.chain())
+}

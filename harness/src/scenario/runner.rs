@@ -1,0 +1,137 @@
+//! Running one cell: open, run, save evidence, close.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use futures::FutureExt as _;
+
+use super::{Cell, CellReport, Outcome, Scenario, Scope, System, namespace};
+use crate::failure::Failure;
+
+/// Runs `cell` of `scenario` in `scope`, from its namespaces to their end.
+///
+/// The body runs under [`super::Limits::scenario`]; a panic in it is caught. Evidence is saved first, then the stage
+/// is closed, whatever happened before. A body that passed and a teardown that did not is not a pass.
+pub async fn run_cell<S: System>(
+    system: &S,
+    scenario: &Scenario<S>,
+    cell: &Cell,
+    scope: &Scope,
+) -> CellReport {
+    let started = Instant::now();
+    scope.recorder.step("open the cell");
+    let (stage, opened) = open(system, cell, scope).await;
+    let body = match (&stage, opened) {
+        (Some(stage), Ok(())) => run_body(scenario, cell, scope, stage).await,
+        (_, opened) => opened,
+    };
+    let duration = started.elapsed();
+    system.save_evidence(scope, body.is_ok()).await;
+    scope.recorder.step("close the cell");
+    let closed = close(system, scope, stage.as_ref()).await;
+    scope.recorder.step("the cell is closed");
+    let teardown = started.elapsed().saturating_sub(duration);
+    CellReport::new(cell, outcome(body, closed), duration, teardown)
+}
+
+async fn open<S: System>(system: &S, cell: &Cell, scope: &Scope) -> (Option<S::Stage>, Result<(), Failure>) {
+    if let Err(failure) = namespace::create(scope).await {
+        return (None, Err(failure));
+    }
+    match system.open(scope, cell).await {
+        Ok(stage) => (Some(stage), Ok(())),
+        Err(failure) => (None, Err(failure)),
+    }
+}
+
+async fn run_body<S: System>(
+    scenario: &Scenario<S>,
+    cell: &Cell,
+    scope: &Scope,
+    stage: &S::Stage,
+) -> Result<(), Failure> {
+    let limit = scope.limits.scenario;
+    let body = AssertUnwindSafe((scenario.run)(scope, stage, cell)).catch_unwind();
+    let ended = tokio::select! {
+        ended = tokio::time::timeout(limit, body) => ended,
+        abort = scope.abort.aborted() => return Err(Failure::Aborted(abort)),
+    };
+    match ended {
+        Ok(Ok(result)) => result,
+        Ok(Err(panic)) => Err(Failure::Panicked { message: panic_message(panic.as_ref()) }),
+        Err(_elapsed) => Err(Failure::TimedOut { limit, doing: scope.recorder.doing() }),
+    }
+}
+
+async fn close<S: System>(system: &S, scope: &Scope, stage: Option<&S::Stage>) -> Result<(), Failure> {
+    let closing = async {
+        system.close(scope, stage).await?;
+        if scope.shared { namespace::remove(scope, scope.limits.teardown).await } else { Ok(()) }
+    };
+    // The waits inside have this limit each; the sum is bounded as well, so that a teardown always ends.
+    let limit = scope.limits.teardown.saturating_mul(2).saturating_add(Duration::from_secs(5));
+    tokio::select! {
+        closed = tokio::time::timeout(limit, closing) => closed.unwrap_or_else(|_elapsed| {
+            Err(Failure::TimedOut { limit, doing: scope.recorder.doing() })
+        }),
+        // Whoever would let go of the objects is gone, or nobody wants to wait for it.
+        abort = scope.abort.aborted() => Err(Failure::Aborted(abort)),
+    }
+}
+
+fn outcome(body: Result<(), Failure>, closed: Result<(), Failure>) -> Outcome {
+    match (body, closed) {
+        (Ok(()), Ok(())) => Outcome::Passed,
+        (Err(failure), _) => Outcome::of_failure(&failure),
+        (Ok(()), Err(failure)) => match Outcome::of_failure(&failure) {
+            Outcome::Failed(message) => Outcome::Failed(format!("teardown: {message}")),
+            Outcome::Unknown(message) => Outcome::Unknown(format!("teardown: {message}")),
+            other => other,
+        },
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::NotReached;
+    use crate::site::Site;
+
+    fn missed() -> Failure {
+        NotReached {
+            site: Site::East,
+            awaited: "x".into(),
+            limit: Duration::from_secs(1),
+            last_state: None,
+            last_error: None,
+        }
+        .into()
+    }
+
+    #[test]
+    fn a_missed_claim_fails_and_a_harness_fault_leaves_the_outcome_open() {
+        assert!(matches!(outcome(Err(missed()), Ok(())), Outcome::Failed(_)));
+        let fault = Failure::harness(Site::East, "connect", std::io::Error::other("no"));
+        assert!(matches!(outcome(Err(fault), Ok(())), Outcome::Unknown(_)));
+    }
+
+    #[test]
+    fn a_teardown_that_does_not_end_is_not_a_pass() {
+        let Outcome::Failed(message) = outcome(Ok(()), Err(missed())) else { panic!("expected a failure") };
+        assert!(message.starts_with("teardown: "), "{message}");
+    }
+
+    #[test]
+    fn the_bodys_failure_is_reported_before_the_teardowns() {
+        let Outcome::Failed(message) = outcome(Err(missed()), Err(missed())) else {
+            panic!("expected a failure")
+        };
+        assert!(!message.starts_with("teardown"), "{message}");
+    }
+}

@@ -1,0 +1,77 @@
+//! What a cell has while it runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::Client;
+
+use super::{AbortSwitch, Cell};
+use crate::history::Recorder;
+use crate::site::{PerSite, Site};
+
+/// How long things may take. All of them are mandatory: nothing waits for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// One wait of a scenario.
+    pub step: Duration,
+    /// The body of a cell.
+    pub scenario: Duration,
+    /// The teardown of a cell.
+    pub teardown: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            step: Duration::from_mins(1),
+            scenario: Duration::from_mins(3),
+            teardown: Duration::from_mins(1),
+        }
+    }
+}
+
+/// What a cell has while it runs: both sites, a namespace of its own in each, and the history.
+#[derive(Clone)]
+pub struct Scope {
+    /// Path of the cell.
+    pub cell: String,
+    /// Namespace of the cell, the same name on both sites.
+    pub namespace: String,
+    /// Kubernetes clients of the sites.
+    pub clients: PerSite<Client>,
+    /// The hub's journal, live.
+    pub journal: PathBuf,
+    /// Folder for what is saved of the cell.
+    pub evidence: PathBuf,
+    /// Records what the cell does.
+    pub recorder: Recorder,
+    /// How long things may take.
+    pub limits: Limits,
+    /// Ends the cell early when it is thrown.
+    pub abort: AbortSwitch,
+    /// Whether the pair outlives the run, so that the cell's namespaces must be removed one by one.
+    pub shared: bool,
+}
+
+impl Scope {
+    /// The scope of `cell` in run `run` (a short suffix that keeps namespaces of several runs apart).
+    #[must_use]
+    pub fn namespace_of(cell: &Cell, run: &str) -> String {
+        format!("ow-{}-{}-{run}", cell.scenario.replace('_', "-"), cell.name)
+    }
+
+    /// The client of `site`.
+    #[must_use]
+    pub fn client(&self, site: Site) -> Client {
+        self.clients.at(site).clone()
+    }
+}
+
+impl std::fmt::Debug for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scope")
+            .field("cell", &self.cell)
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,52 @@
+//! The objects that a cluster consists of.
+
+use kube::ResourceExt;
+use tracing::info;
+
+use super::super::apply;
+use super::super::context::Context;
+use super::super::error::ReconcileError;
+use super::super::scope;
+use super::rpc_secret;
+use crate::api::v1beta2::GarageCluster;
+use crate::resources::auto_nodes::{storage, surplus};
+use crate::resources::{config, disruption_budget, services};
+
+/// Makes the objects of the cluster what its spec says. Answers what is wrong with the spec if it makes no sense.
+pub(super) async fn ensure(
+    context: &Context,
+    cluster: &GarageCluster,
+) -> Result<Option<String>, ReconcileError> {
+    let client = &context.client;
+    if cluster.spec.storage.is_none() {
+        return Ok(None);
+    }
+    rpc_secret::ensure(client, cluster).await?;
+    apply::ensure(client, &config::config_map(cluster)).await?;
+    apply::ensure(client, &services::api(cluster)).await?;
+    apply::ensure(client, &services::headless(cluster)).await?;
+    if let Some(budget) = disruption_budget::budget(cluster) {
+        apply::ensure(client, &budget).await?;
+    }
+    let nodes = match storage(cluster) {
+        Ok(nodes) => nodes,
+        Err(invalid) => return Ok(Some(format!("spec.storage.data.size: {invalid}"))),
+    };
+    for node in &nodes {
+        apply::ensure(client, node).await?;
+    }
+    retire_surplus(context, cluster).await?;
+    Ok(None)
+}
+
+/// Deletes the highest surplus node. The next one follows when it is gone: its finalizer waits until its role has
+/// left the layout, whoever may remove it.
+async fn retire_surplus(context: &Context, cluster: &GarageCluster) -> Result<(), ReconcileError> {
+    let nodes = scope::nodes(&context.client, cluster).await?;
+    let Some(node) = surplus(cluster, &nodes).first().copied() else { return Ok(()) };
+    if node.metadata.deletion_timestamp.is_none() {
+        info!(node = %node.name_any(), cluster = %cluster.name_any(), "scale-down retires a GarageNode");
+        apply::delete(&context.client, node).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! What a reconcile learns about a cluster.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+
+use super::super::context::Context;
+use super::super::endpoints::Endpoints;
+use super::super::error::{ReconcileError, chain};
+use super::super::scope::{self, is_ready};
+use super::{federation, mesh};
+use crate::api::layout::LayoutSiteRole;
+use crate::api::observed::GatewayTombstone;
+use crate::api::v1beta1::GarageNode;
+use crate::api::v1beta2::GarageCluster;
+use crate::decision::assignment::{identity, is_leaving, is_managed, wanted_parameters};
+use crate::decision::awaiting::WriterWork;
+use crate::decision::cluster_state::ClusterFacts;
+use crate::decision::tombstones::stale_gateways;
+use crate::garage::{
+    AdminError, ClusterHealth, ClusterLayout, ClusterStatus, LayoutParameters, ZoneRedundancy,
+};
+use crate::guard::RoleDecision;
+use crate::resources::auto_nodes::storage_replicas;
+
+/// Everything the status is made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Picture {
+    /// What phase and conditions follow from.
+    pub(super) facts: ClusterFacts,
+    /// Managed storage nodes.
+    pub(super) storage: usize,
+    /// Those whose pod is ready.
+    pub(super) storage_ready: usize,
+    /// Stale gateway roles.
+    pub(super) tombstones: Vec<GatewayTombstone>,
+    /// How the zone redundancy of the spec differs from the layout's.
+    pub(super) replication_drift: Option<String>,
+    /// What Garage said; `None` when it could not be asked.
+    pub(super) garage: Option<GarageView>,
+}
+
+/// What Garage said about the cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct GarageView {
+    /// Its view of the nodes.
+    pub(super) status: ClusterStatus,
+    /// Its layout.
+    pub(super) layout: ClusterLayout,
+    /// Its health.
+    pub(super) health: ClusterHealth,
+}
+
+/// Reads everything, heals connections, and puts the facts together.
+pub(super) async fn observe(
+    context: &Context,
+    cluster: &GarageCluster,
+    decision: &RoleDecision,
+    fault: Option<String>,
+) -> Result<Picture, ReconcileError> {
+    let nodes = scope::nodes(&context.client, cluster).await?;
+    let pods = scope::pods(&context.client, cluster).await?;
+    let mut picture = count(cluster, &nodes, &pods);
+    picture.facts.fault = fault;
+    picture.facts.declared = decision.declared();
+    picture.facts.follows = decision.effective() == LayoutSiteRole::Follower;
+    if picture.facts.wanted > 0 || cluster.spec.storage.is_none() {
+        ask_garage(context, cluster, &nodes, &pods, &mut picture).await?;
+    }
+    let layout = picture.garage.as_ref().map(|garage| &garage.layout);
+    picture.facts.without_role = without_role(&nodes, layout);
+    picture.replication_drift = layout.and_then(|layout| replication_drift(cluster, layout));
+    picture.tombstones = match &picture.garage {
+        Some(view) => stale_gateways(cluster, &nodes, &view.status, context.settings.tombstone_age.as_secs()),
+        None => cluster
+            .status
+            .as_ref()
+            .map(|status| status.pending_gateway_tombstones.clone())
+            .unwrap_or_default(),
+    };
+    picture.facts.tombstones = picture.tombstones.iter().map(|tombstone| tombstone.node_id.clone()).collect();
+    if picture.facts.follows {
+        picture.facts.work = WriterWork {
+            without_role: picture.facts.without_role.clone(),
+            role_removals: role_removals(&nodes, layout),
+            tombstones: picture.facts.tombstones.clone(),
+            replication_drift: picture.replication_drift.clone(),
+        };
+    }
+    Ok(picture)
+}
+
+/// Managed nodes that stay.
+fn staying(nodes: &[GarageNode]) -> impl Iterator<Item = &GarageNode> {
+    nodes.iter().filter(|node| is_managed(node) && node.metadata.deletion_timestamp.is_none())
+}
+
+fn count(cluster: &GarageCluster, nodes: &[GarageNode], pods: &BTreeMap<String, Pod>) -> Picture {
+    let ready = |node: &&GarageNode| pods.get(&node.name_any()).is_some_and(is_ready);
+    let storage = |node: &&GarageNode| !node.spec.gateway;
+    let facts = ClusterFacts {
+        wanted: staying(nodes).count().max(storage_replicas(cluster)),
+        ready: staying(nodes).filter(ready).count(),
+        ..ClusterFacts::default()
+    };
+    Picture {
+        facts,
+        storage: staying(nodes).filter(storage).count(),
+        storage_ready: staying(nodes).filter(storage).filter(ready).count(),
+        ..Picture::default()
+    }
+}
+
+async fn ask_garage(
+    context: &Context,
+    cluster: &GarageCluster,
+    nodes: &[GarageNode],
+    pods: &BTreeMap<String, Pod>,
+    picture: &mut Picture,
+) -> Result<(), ReconcileError> {
+    let endpoints = match Endpoints::of(context, cluster).await? {
+        Ok(endpoints) => endpoints,
+        Err(missing) => {
+            picture.facts.unreachable = Some(missing.to_string());
+            return Ok(());
+        }
+    };
+    let local = mesh::reachable(nodes, pods);
+    let mut view = match read(&endpoints).await {
+        Ok(view) => view,
+        Err(error) => {
+            picture.facts.unreachable = Some(chain(&error));
+            return Ok(());
+        }
+    };
+    if local.iter().any(|node| !view.status.is_up(&node.id)) {
+        mesh::heal(&endpoints, &local, cluster.spec.network.rpc_port()).await;
+        view = read(&endpoints).await.unwrap_or(view);
+    }
+    picture.facts.unconnected =
+        federation::connect(context, cluster, &endpoints, &local, &view.status).await?;
+    picture.facts.health = Some(view.health.status.clone());
+    picture.garage = Some(view);
+    Ok(())
+}
+
+/// The full status and layout read of every pass.
+async fn read(endpoints: &Endpoints) -> Result<GarageView, AdminError> {
+    let admin = endpoints.service();
+    let (status, layout, health) =
+        tokio::try_join!(admin.cluster_status(), admin.cluster_layout(), admin.cluster_health())?;
+    Ok(GarageView { status, layout, health })
+}
+
+/// Whether the node has a role. While the layout cannot be read, the word of its own reconcile counts.
+fn has_role(node: &GarageNode, layout: Option<&ClusterLayout>) -> bool {
+    match layout {
+        Some(layout) => identity(node).is_some_and(|id| layout.role(&id).is_some()),
+        None => node.status.as_ref().is_some_and(|status| status.in_layout),
+    }
+}
+
+/// Managed nodes that should have a role and have none.
+fn without_role(nodes: &[GarageNode], layout: Option<&ClusterLayout>) -> Vec<String> {
+    let staying = staying(nodes).filter(|node| !is_leaving(node));
+    staying.filter(|node| !has_role(node, layout)).map(ResourceExt::name_any).collect()
+}
+
+/// Managed nodes that should have no role and still have one.
+fn role_removals(nodes: &[GarageNode], layout: Option<&ClusterLayout>) -> Vec<String> {
+    let leaving = nodes.iter().filter(|node| is_managed(node) && is_leaving(node));
+    leaving.filter(|node| has_role(node, layout)).map(ResourceExt::name_any).collect()
+}
+
+/// How the zone redundancy of the spec differs from the layout's, once there is one.
+fn replication_drift(cluster: &GarageCluster, layout: &ClusterLayout) -> Option<String> {
+    let wanted = wanted_parameters(&cluster.spec.replication)?;
+    let found = layout.parameters.filter(|_| layout.version > 0)?;
+    (wanted != found).then(|| format!("zone redundancy is {}, the spec says {}", told(found), told(wanted)))
+}
+
+fn told(parameters: LayoutParameters) -> String {
+    match parameters.zone_redundancy {
+        ZoneRedundancy::Maximum => "maximum".to_owned(),
+        ZoneRedundancy::AtLeast(zones) => format!("at least {zones}"),
+    }
+}

@@ -1,0 +1,138 @@
+//! The status of a cluster, written only when it differs.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+use tracing::info;
+
+use super::super::apply::write_status;
+use super::super::context::Context;
+use super::super::error::ReconcileError;
+use super::observe::Picture;
+use crate::api::condition::merge;
+use crate::api::layout::LayoutSiteRole;
+use crate::api::observed::{HealthStatus, LayoutWriterStatus};
+use crate::api::v1beta2::{GarageCluster, GarageClusterStatus};
+use crate::decision::cluster_state::{conditions, phase};
+use crate::garage::ClusterHealth;
+use crate::resources::labels::storage_selector;
+
+/// Writes the status if it differs from the one at hand.
+pub(super) async fn write(
+    context: &Context,
+    cluster: &GarageCluster,
+    picture: &Picture,
+) -> Result<(), ReconcileError> {
+    let before = cluster.status.clone().unwrap_or_default();
+    let after = next(cluster, &before, picture, &Time(Timestamp::now()));
+    if after == before {
+        return Ok(());
+    }
+    if after.phase != before.phase {
+        info!(
+            cluster = %cluster.name_any(),
+            namespace = %cluster.namespace().unwrap_or_default(),
+            phase = %after.phase,
+            "GarageCluster changed its phase"
+        );
+    }
+    write_status(&context.client, cluster, &after).await
+}
+
+fn next(
+    cluster: &GarageCluster,
+    before: &GarageClusterStatus,
+    picture: &Picture,
+    now: &Time,
+) -> GarageClusterStatus {
+    let (facts, generation) = (&picture.facts, cluster.metadata.generation);
+    let selector: Vec<String> =
+        storage_selector(&cluster.name_any()).iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let mut after = GarageClusterStatus {
+        phase: phase(facts).to_owned(),
+        observed_generation: generation,
+        replicas: number(picture.storage),
+        ready_replicas: number(facts.ready),
+        storage_ready_replicas: number(picture.storage_ready),
+        selector: selector.join(","),
+        pending_gateway_tombstones: picture.tombstones.clone(),
+        layout_writer: layout_writer(facts.declared, facts.follows),
+        conditions: merge(&before.conditions, &conditions(facts), generation, now),
+        ..before.clone()
+    };
+    if let Some(garage) = &picture.garage {
+        after.layout_version = Some(garage.layout.version);
+        after.health = Some(health(&garage.health));
+    }
+    after
+}
+
+/// The role in force, told only while the spec declares one.
+fn layout_writer(declared: Option<LayoutSiteRole>, follows: bool) -> Option<LayoutWriterStatus> {
+    let role = if follows { LayoutSiteRole::Follower } else { LayoutSiteRole::Writer };
+    declared.map(|_| LayoutWriterStatus { role })
+}
+
+fn number(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+fn health(health: &ClusterHealth) -> HealthStatus {
+    HealthStatus {
+        status: health.status.clone(),
+        connected_nodes: health.connected_nodes,
+        known_nodes: health.known_nodes,
+        storage_nodes: health.storage_nodes,
+        storage_nodes_up: health.storage_nodes_up,
+        partitions: health.partitions,
+        partitions_quorum: health.partitions_quorum,
+        partitions_all_ok: health.partitions_all_ok,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::observe::Picture;
+    use super::next;
+    use crate::api::layout::LayoutSiteRole::{self, Follower, Writer};
+    use crate::api::v1beta2::{GarageCluster, GarageClusterSpec, GarageClusterStatus};
+    use crate::decision::cluster_state::ClusterFacts;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use k8s_openapi::jiff::Timestamp;
+    use rstest::rstest;
+
+    fn status(
+        declared: Option<LayoutSiteRole>,
+        before: &GarageClusterStatus,
+        second: i64,
+    ) -> GarageClusterStatus {
+        let cluster = GarageCluster::new("garage", GarageClusterSpec::default());
+        let facts = ClusterFacts { declared, follows: declared == Some(Follower), ..ClusterFacts::default() };
+        let picture = Picture { facts, ..Picture::default() };
+        next(&cluster, before, &picture, &Time(Timestamp::from_second(second).unwrap()))
+    }
+
+    #[rstest]
+    #[case(Some(Writer), Some(Writer))]
+    #[case(Some(Follower), Some(Follower))]
+    #[case(None, None)]
+    fn the_role_in_force_is_told_only_where_one_is_declared(
+        #[case] declared: Option<LayoutSiteRole>,
+        #[case] told: Option<LayoutSiteRole>,
+    ) {
+        let status = status(declared, &GarageClusterStatus::default(), 1);
+        assert_eq!(status.layout_writer.map(|writer| writer.role), told);
+    }
+
+    #[test]
+    fn the_same_picture_leaves_the_status_as_it_is() {
+        let first = status(Some(Follower), &GarageClusterStatus::default(), 1);
+        assert_eq!(status(Some(Follower), &first, 99), first);
+    }
+
+    #[test]
+    fn a_role_that_is_no_longer_declared_leaves_no_trace() {
+        let declared = status(Some(Follower), &GarageClusterStatus::default(), 1);
+        assert_eq!(status(None, &declared, 2), status(None, &GarageClusterStatus::default(), 1));
+    }
+}

@@ -1,0 +1,60 @@
+//! What every reconcile can use.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use kube::runtime::reflector::Store;
+
+use super::events::Events;
+use super::locks::LayoutLocks;
+use super::pace::Paces;
+use crate::api::v1beta1::GarageNode;
+use crate::api::v1beta2::GarageCluster;
+use crate::decision::cadence::Cadence;
+use crate::garage::Deadlines;
+use crate::guard::LayoutGuard;
+use crate::metrics::Metrics;
+
+/// Settings of the reconcilers.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// DNS domain of Services.
+    pub cluster_domain: String,
+    /// Garage image where no spec names one.
+    pub default_garage_image: String,
+    /// Waiting periods.
+    pub cadence: Cadence,
+    /// Deadlines of admin calls.
+    pub deadlines: Deadlines,
+    /// Reconciles of one kind at the same time.
+    pub concurrency: u16,
+    /// How long a gateway must be down for its role to be stale.
+    pub tombstone_age: Duration,
+    /// How long a node may be without a role before an event tells it.
+    pub roleless_warning: Duration,
+}
+
+/// What every reconcile of one watch scope can use.
+pub struct Context {
+    /// Kubernetes client.
+    pub client: Client,
+    /// HTTP client of all admin clients.
+    pub http: reqwest::Client,
+    /// Settings.
+    pub settings: Settings,
+    /// The guard of the layout.
+    pub guard: LayoutGuard,
+    /// Metrics.
+    pub metrics: Arc<Metrics>,
+    /// Kubernetes events.
+    pub events: Events,
+    /// One layout mutation per layout owner at a time.
+    pub locks: LayoutLocks,
+    /// How long each object has been pending, and failing.
+    pub paces: Paces,
+    /// All `GarageClusters` as watched.
+    pub clusters: Store<GarageCluster>,
+    /// All `GarageNodes` as watched.
+    pub nodes: Store<GarageNode>,
+}

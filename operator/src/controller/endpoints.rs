@@ -1,0 +1,118 @@
+//! Which address is called with which token (operator contract §2.1).
+
+use kube::ResourceExt;
+
+use super::context::Context;
+use super::error::ReconcileError;
+use super::roles::{decide, neighbours};
+use super::secrets::{MissingToken, token};
+use crate::api::federation::RemoteCluster;
+use crate::api::secret::{ADMIN_TOKEN_KEY, REMOTE_TOKEN_KEY, SecretKeyRef};
+use crate::api::v1beta2::GarageCluster;
+use crate::decision::ownership::next_owner;
+use crate::garage::{AdminClient, Token};
+
+/// The admin clients of one cluster.
+#[derive(Clone, Debug)]
+pub struct Endpoints {
+    http: reqwest::Client,
+    deadlines: crate::garage::Deadlines,
+    service: String,
+    service_token: Token,
+    port: u16,
+    token: Token,
+}
+
+impl Endpoints {
+    /// The endpoints of `cluster`, or why there are none.
+    pub async fn of(
+        context: &Context,
+        cluster: &GarageCluster,
+    ) -> Result<Result<Self, MissingToken>, ReconcileError> {
+        let owner = owner_of(context, cluster);
+        let connect = owner.spec.connect_to.as_ref().filter(|connect| connect.admin_api_endpoint.is_some());
+        let owner_token = owner.spec.admin.admin_token_secret_ref.as_ref();
+        let reference = connect.and_then(|connect| connect.admin_token_secret_ref.as_ref()).or(owner_token);
+        let own_token = cluster.spec.admin.admin_token_secret_ref.as_ref();
+        let namespace = cluster.namespace().unwrap_or_default();
+        let read = async |reference: Option<&SecretKeyRef>| match reference {
+            Some(reference) => token(&context.client, &namespace, reference, ADMIN_TOKEN_KEY).await,
+            None => Ok(Err(MissingToken::NoReference)),
+        };
+        let service_token = match read(reference.or(own_token)).await? {
+            Ok(token) => token,
+            Err(missing) => return Ok(Err(missing)),
+        };
+        let token = match own_token {
+            Some(_) if own_token != reference => match read(own_token).await? {
+                Ok(token) => token,
+                Err(missing) => return Ok(Err(missing)),
+            },
+            _ => service_token.clone(),
+        };
+        let service = connect
+            .and_then(|connect| connect.admin_api_endpoint.clone())
+            .unwrap_or_else(|| service_endpoint(&owner, &context.settings.cluster_domain));
+        Ok(Ok(Self {
+            http: context.http.clone(),
+            deadlines: context.settings.deadlines,
+            service,
+            service_token,
+            port: cluster.spec.admin.port(),
+            token,
+        }))
+    }
+
+    /// The cluster-level client: the Service of the layout owner, or the URL that `connectTo` names.
+    pub fn service(&self) -> AdminClient {
+        self.client(&self.service, self.service_token.clone())
+    }
+
+    /// The client of one pod.
+    pub fn pod(&self, address: &str) -> AdminClient {
+        let host = if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
+        self.client(&format!("http://{host}:{}", self.port), self.token.clone())
+    }
+
+    /// The client of another site: its own token, else the local one.
+    pub async fn remote(
+        &self,
+        context: &Context,
+        namespace: &str,
+        remote: &RemoteCluster,
+    ) -> Result<Result<AdminClient, MissingToken>, ReconcileError> {
+        let connection = &remote.connection;
+        let token = match &connection.admin_token_secret_ref {
+            Some(reference) => match token(&context.client, namespace, reference, REMOTE_TOKEN_KEY).await? {
+                Ok(token) => token,
+                Err(missing) => return Ok(Err(missing)),
+            },
+            None => self.token.clone(),
+        };
+        let mut client = self.client(&connection.admin_api_endpoint, token);
+        client.hurry();
+        Ok(Ok(client))
+    }
+
+    fn client(&self, endpoint: &str, token: Token) -> AdminClient {
+        AdminClient::new(self.http.clone(), endpoint, token, self.deadlines)
+    }
+}
+
+/// The cluster whose layout this one acts on. One that cannot be told is answered by the cluster itself: its permits
+/// are refused, and reads do no harm.
+fn owner_of(context: &Context, cluster: &GarageCluster) -> GarageCluster {
+    if next_owner(&cluster.spec).is_none() {
+        return cluster.clone();
+    }
+    let mut neighbours = neighbours(&context.clusters, &cluster.namespace().unwrap_or_default());
+    let decision = decide(cluster, &neighbours);
+    let position = neighbours.iter().position(|neighbour| neighbour.name_any() == decision.owner().name);
+    position.map_or_else(|| cluster.clone(), |position| neighbours.swap_remove(position))
+}
+
+/// The admin endpoint of the Service of a cluster.
+pub fn service_endpoint(cluster: &GarageCluster, domain: &str) -> String {
+    let namespace = cluster.namespace().unwrap_or_default();
+    format!("http://{}.{namespace}.svc.{domain}:{}", cluster.name_any(), cluster.spec.admin.port())
+}

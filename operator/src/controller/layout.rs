@@ -1,0 +1,125 @@
+//! The common mutation core: the only place where layouts are staged and applied (operator contract §5).
+
+use super::error::chain;
+use super::locks::LayoutLocks;
+use crate::decision::mutation::{Intent, Step, Waiting, is_settled, next_step};
+use crate::garage::{AdminClient, AdminError, ClusterLayout, LayoutParameters, RoleChange};
+use crate::guard::{LayoutAuthority, LayoutOperation, LayoutWritesDisabled};
+
+/// How a mutation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The layout is as intended.
+    Settled,
+    /// This version was applied.
+    Applied(i64),
+    /// Somebody or something else has to move first; says what.
+    Pending(String),
+}
+
+/// Brings the layout behind `admin` one step closer to `intent`.
+///
+/// Settled history, exclusive intent, stage, verify that what is staged equals the intent, apply as the next version.
+/// A refused permit, a refused layout, a lost lock and a foreign change are pending, never failures.
+pub async fn converge(
+    admin: &AdminClient,
+    authority: &LayoutAuthority,
+    locks: &LayoutLocks,
+    intent: &Intent,
+) -> Outcome {
+    let Some(_lock) = locks.try_lock(authority.decision().owner()) else {
+        return Outcome::Pending("another layout change of this operator is under way".to_owned());
+    };
+    match mutate(admin, authority, intent).await {
+        Ok(outcome) => outcome,
+        Err(MutationError::Admin(error)) => Outcome::Pending(explain(&error)),
+        Err(MutationError::Refused(refusal)) => Outcome::Pending(refusal.to_string()),
+    }
+}
+
+enum MutationError {
+    Admin(AdminError),
+    Refused(LayoutWritesDisabled),
+}
+
+impl From<AdminError> for MutationError {
+    fn from(error: AdminError) -> Self {
+        Self::Admin(error)
+    }
+}
+
+impl From<LayoutWritesDisabled> for MutationError {
+    fn from(refusal: LayoutWritesDisabled) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+async fn mutate(
+    admin: &AdminClient,
+    authority: &LayoutAuthority,
+    intent: &Intent,
+) -> Result<Outcome, MutationError> {
+    let layout = admin.cluster_layout().await?;
+    match next_step(&layout, intent) {
+        Step::Nothing => return Ok(Outcome::Settled),
+        Step::Wait(waiting @ Waiting::Foreign(_)) => return Ok(pending(&waiting)),
+        Step::Wait(_) | Step::Stage { .. } | Step::Apply { .. } => {}
+    }
+    if !is_settled(&admin.layout_history().await?) {
+        return Ok(pending(&Waiting::Unsettled));
+    }
+    let staged = stage(admin, authority, layout, intent).await?;
+    match next_step(&staged, intent) {
+        Step::Nothing => Ok(Outcome::Settled),
+        Step::Wait(waiting) => Ok(pending(&waiting)),
+        Step::Stage { .. } => Ok(Outcome::Pending("what is staged is not yet what was staged".to_owned())),
+        Step::Apply { version } => {
+            let permit = authority.permit(LayoutOperation::ApplyClusterLayout)?;
+            admin.apply_cluster_layout(&permit, version).await?;
+            Ok(Outcome::Applied(version))
+        }
+    }
+}
+
+/// Stages what is missing and answers the layout as it is then.
+async fn stage(
+    admin: &AdminClient,
+    authority: &LayoutAuthority,
+    layout: ClusterLayout,
+    intent: &Intent,
+) -> Result<ClusterLayout, MutationError> {
+    let Step::Stage { roles, parameters } = next_step(&layout, intent) else { return Ok(layout) };
+    update(admin, authority, &roles, parameters).await?;
+    Ok(admin.cluster_layout().await?)
+}
+
+async fn update(
+    admin: &AdminClient,
+    authority: &LayoutAuthority,
+    roles: &[RoleChange],
+    parameters: Option<LayoutParameters>,
+) -> Result<(), MutationError> {
+    if let Some(parameters) = parameters {
+        let permit = authority.permit(LayoutOperation::UpdateClusterLayoutWithParams)?;
+        admin.update_cluster_layout_with_params(&permit, roles, parameters).await?;
+    } else {
+        let permit = authority.permit(LayoutOperation::UpdateClusterLayout)?;
+        admin.update_cluster_layout(&permit, roles).await?;
+    }
+    Ok(())
+}
+
+fn pending(waiting: &Waiting) -> Outcome {
+    Outcome::Pending(waiting.message())
+}
+
+/// A factor or zone refusal leaves everything staged; a wrong version means that somebody was faster.
+fn explain(error: &AdminError) -> String {
+    if error.is_replication_constraint() {
+        format!("Garage does not accept the layout yet; it stays staged: {}", chain(error))
+    } else if error.is_wrong_version() {
+        "another layout version came in between".to_owned()
+    } else {
+        chain(error)
+    }
+}

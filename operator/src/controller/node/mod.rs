@@ -1,0 +1,103 @@
+//! The reconciler of `GarageNodes`.
+
+mod deletion;
+mod garage;
+mod identity;
+mod orphan;
+mod removal;
+mod status;
+mod workload;
+
+use std::sync::Arc;
+
+use kube::runtime::controller::Action;
+use kube::{Api, ResourceExt};
+
+use self::status::Observation;
+use super::apply::add_finalizer;
+use super::context::Context;
+use super::error::ReconcileError;
+use super::roles;
+use crate::api::naming::NODE_FINALIZER;
+use crate::api::v1beta1::GarageNode;
+use crate::api::v1beta2::GarageCluster;
+use crate::decision::assignment::{is_leaving, is_managed};
+use crate::decision::node_state::{Obstacle, is_settled};
+use crate::guard::LayoutAuthority;
+
+/// One reconcile of a `GarageNode`.
+pub async fn reconcile(node: Arc<GarageNode>, context: Arc<Context>) -> Result<Action, ReconcileError> {
+    context.clusters.wait_until_ready().await.map_err(|_| ReconcileError::WatchGone("GarageClusters"))?;
+    let cluster = cluster_of(&context, &node).await?;
+    if node.metadata.deletion_timestamp.is_some() {
+        return deletion::finalize(&context, &node, cluster.as_ref()).await;
+    }
+    add_finalizer(&context.client, node.as_ref(), NODE_FINALIZER).await?;
+    let observation = match &cluster {
+        Some(cluster) => observe(&context, cluster, &node).await?,
+        None => Observation::obstructed(Obstacle::pending(
+            "ClusterMissing",
+            format!("GarageCluster {:?} does not exist in this namespace", node.spec.cluster_ref.name),
+        )),
+    };
+    let settled = is_settled(&observation.facts);
+    status::write(&context, &node, cluster.as_ref(), observation).await?;
+    Ok(next_look(&context, &node, settled))
+}
+
+/// The key of an object in [`super::pace::Paces`].
+pub(super) fn pace_key(node: &GarageNode) -> String {
+    format!("GarageNode/{}/{}", node.namespace().unwrap_or_default(), node.name_any())
+}
+
+fn next_look(context: &Context, node: &GarageNode, settled: bool) -> Action {
+    let (key, cadence) = (pace_key(node), &context.settings.cadence);
+    if settled {
+        context.paces.settled(&key);
+        return Action::requeue(context.paces.jittered(cadence.long, &key));
+    }
+    Action::requeue(cadence.while_pending(context.paces.pending_for(&key)))
+}
+
+async fn cluster_of(context: &Context, node: &GarageNode) -> Result<Option<GarageCluster>, ReconcileError> {
+    let namespace = node.namespace().unwrap_or_default();
+    let clusters: Api<GarageCluster> = Api::namespaced(context.client.clone(), &namespace);
+    let name = &node.spec.cluster_ref.name;
+    clusters
+        .get_opt(name)
+        .await
+        .map_err(ReconcileError::kube(format!("read GarageCluster {namespace}/{name}")))
+}
+
+/// What this reconcile may do to the layout on behalf of the node's cluster and its layout owner.
+fn authority_of(context: &Context, cluster: &GarageCluster) -> LayoutAuthority {
+    let namespace = cluster.namespace().unwrap_or_default();
+    let neighbours = roles::neighbours(&context.clusters, &namespace);
+    context.guard.authority(roles::decide(cluster, &neighbours))
+}
+
+async fn observe(
+    context: &Context,
+    cluster: &GarageCluster,
+    node: &GarageNode,
+) -> Result<Observation, ReconcileError> {
+    if cluster.metadata.deletion_timestamp.is_some() {
+        let obstacle = Obstacle::pending("ClusterDeleting", "the GarageCluster is being deleted");
+        return Ok(Observation::obstructed(obstacle));
+    }
+    let found = if is_managed(node) {
+        workload::ensure(context, cluster, node).await?;
+        identity::discover(context, cluster, node).await?
+    } else {
+        identity::declared(node)
+    };
+    let found = match found {
+        Ok(found) => found,
+        Err(obstacle) => return Ok(Observation::obstructed(obstacle)),
+    };
+    let node = identity::record(context, node, &found).await?;
+    if is_leaving(&node) {
+        return removal::advance(context, cluster, &node).await;
+    }
+    garage::reconcile(context, cluster, &node, found, &authority_of(context, cluster)).await
+}

@@ -1,0 +1,52 @@
+//! The role decision of a reconcile, from the clusters as they are watched.
+
+use kube::ResourceExt;
+use kube::runtime::reflector::{ObjectRef, Store};
+
+use crate::api::layout::LayoutSiteRole;
+use crate::api::v1beta2::GarageCluster;
+use crate::decision::ownership::owners;
+use crate::guard::{ClusterKey, RoleDecision, RoleSource};
+
+/// Roles out of a watch cache.
+#[derive(Clone)]
+pub struct WatchedRoles(pub Store<GarageCluster>);
+
+impl RoleSource for WatchedRoles {
+    fn declared(&self, cluster: &ClusterKey) -> Option<Option<LayoutSiteRole>> {
+        let reference = ObjectRef::new(&cluster.name).within(&cluster.namespace);
+        self.0.get(&reference).map(|found| found.spec.site_role())
+    }
+}
+
+/// The key of a cluster.
+pub fn key(cluster: &GarageCluster) -> ClusterKey {
+    ClusterKey::new(cluster.namespace().unwrap_or_default(), cluster.name_any())
+}
+
+/// Decides the role of `cluster` from its own spec and from the clusters on the way to its layout owner.
+pub fn decide(cluster: &GarageCluster, neighbours: &[GarageCluster]) -> RoleDecision {
+    let own = key(cluster);
+    let role = cluster.spec.site_role();
+    let find = |name: &str| neighbours.iter().find(|neighbour| neighbour.name_any() == name);
+    match owners(&own.name, &cluster.spec, |name| find(name).map(|found| &found.spec)) {
+        Ok(way) => {
+            let chain = way.into_iter().map(|name| {
+                let declared = find(&name).and_then(|found| found.spec.site_role());
+                (ClusterKey::new(own.namespace.clone(), name), declared)
+            });
+            RoleDecision::new(own.clone(), role, chain)
+        }
+        Err(error) => RoleDecision::unresolved(own, role, error.to_string()),
+    }
+}
+
+/// The other clusters of the namespace, as they are watched.
+pub fn neighbours(clusters: &Store<GarageCluster>, namespace: &str) -> Vec<GarageCluster> {
+    clusters
+        .state()
+        .iter()
+        .filter(|cluster| cluster.namespace().as_deref() == Some(namespace))
+        .map(|cluster| cluster.as_ref().clone())
+        .collect()
+}

@@ -1,0 +1,211 @@
+//! The controllers: watches, queues, and what happens after an error.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::StreamExt;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use kube::core::NamespaceResourceScope;
+use kube::runtime::Controller;
+use kube::runtime::controller::{Action, Config};
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::watcher;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use super::cluster;
+use super::context::{Context, Settings};
+use super::error::{ReconcileError, chain};
+use super::events::Events;
+use super::locks::LayoutLocks;
+use super::node;
+use super::pace::Paces;
+use super::roles::WatchedRoles;
+use crate::api::naming;
+use crate::api::v1beta1::GarageNode;
+use crate::api::v1beta2::GarageCluster;
+use crate::guard::LayoutGuard;
+use crate::metrics::Metrics;
+
+/// What the controllers of all scopes share.
+#[derive(Clone)]
+pub struct Shared {
+    /// Kubernetes client.
+    pub client: Client,
+    /// HTTP client of all admin clients.
+    pub http: reqwest::Client,
+    /// Settings.
+    pub settings: Settings,
+    /// Metrics.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Runs both controllers for one namespace, or for all, until `stop`. Reconciles under way are finished.
+pub async fn run_scope(shared: Shared, namespace: Option<String>, stop: CancellationToken) {
+    let api = Scope { client: shared.client.clone(), namespace };
+    let config = Config::default().concurrency(shared.settings.concurrency);
+    let clusters = Controller::new(api.of::<GarageCluster>(), watcher::Config::default());
+    let nodes = Controller::new(api.of::<GarageNode>(), watcher::Config::default());
+    let context = Arc::new(Context {
+        events: Events::new(shared.client.clone()),
+        client: shared.client,
+        http: shared.http,
+        settings: shared.settings,
+        guard: LayoutGuard::new(Arc::new(WatchedRoles(clusters.store())), Arc::clone(&shared.metrics)),
+        metrics: shared.metrics,
+        locks: LayoutLocks::default(),
+        paces: Paces::default(),
+        clusters: clusters.store(),
+        nodes: nodes.store(),
+    });
+    let of_cluster = watch_cluster(clusters, &api).with_config(config.clone());
+    let of_nodes = watch_nodes(nodes, &api, context.nodes.clone()).with_config(config);
+    tokio::join!(
+        drive("GarageCluster", of_cluster, cluster::reconcile, Arc::clone(&context), stop.clone()),
+        drive("GarageNode", of_nodes, node::reconcile, context, stop),
+    );
+}
+
+/// Where the watches look.
+struct Scope {
+    client: Client,
+    namespace: Option<String>,
+}
+
+impl Scope {
+    fn of<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug,
+    {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced(self.client.clone(), namespace),
+            None => Api::all(self.client.clone()),
+        }
+    }
+}
+
+fn ours() -> watcher::Config {
+    watcher::Config::default().labels(&format!("{}={}", naming::MANAGED_BY_LABEL, naming::MANAGED_BY))
+}
+
+fn watch_cluster(controller: Controller<GarageCluster>, api: &Scope) -> Controller<GarageCluster> {
+    controller
+        .owns(api.of::<Service>(), ours())
+        .owns(api.of::<ConfigMap>(), ours())
+        .watches(api.of::<GarageNode>(), watcher::Config::default(), |node: GarageNode| {
+            node.namespace().map(|namespace| ObjectRef::new(&node.spec.cluster_ref.name).within(&namespace))
+        })
+        .watches(api.of::<Pod>(), ours(), |pod: Pod| labelled::<GarageCluster>(&pod, naming::CLUSTER_LABEL))
+}
+
+fn watch_nodes(
+    controller: Controller<GarageNode>,
+    api: &Scope,
+    nodes: Store<GarageNode>,
+) -> Controller<GarageNode> {
+    let seen = SeenGenerations::default();
+    controller
+        .owns(api.of::<StatefulSet>(), ours())
+        .watches(api.of::<Pod>(), ours(), |pod: Pod| labelled::<GarageNode>(&pod, naming::NODE_LABEL))
+        .watches(api.of::<GarageCluster>(), watcher::Config::default(), move |cluster: GarageCluster| {
+            if seen.is_new(&cluster) { nodes_of(&nodes, &cluster) } else { Vec::new() }
+        })
+}
+
+fn labelled<K>(pod: &Pod, label: &str) -> Option<ObjectRef<K>>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    Some(ObjectRef::new(pod.labels().get(label)?).within(&pod.namespace()?))
+}
+
+fn nodes_of(nodes: &Store<GarageNode>, cluster: &GarageCluster) -> Vec<ObjectRef<GarageNode>> {
+    let (namespace, name) = (cluster.namespace(), cluster.name_any());
+    nodes
+        .state()
+        .iter()
+        .filter(|node| node.namespace() == namespace && node.spec.cluster_ref.name == name)
+        .map(|node| ObjectRef::from_obj(node.as_ref()))
+        .collect()
+}
+
+/// Generations of clusters already passed on: a status write of a cluster is no news to its nodes.
+#[derive(Default)]
+struct SeenGenerations(Mutex<BTreeMap<String, i64>>);
+
+impl SeenGenerations {
+    fn is_new(&self, cluster: &GarageCluster) -> bool {
+        let generation = cluster.metadata.generation.unwrap_or(0);
+        let key = cluster.uid().unwrap_or_default();
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.insert(key, generation) != Some(generation)
+    }
+}
+
+async fn drive<K, F>(
+    kind: &'static str,
+    controller: Controller<K>,
+    reconcile: impl Fn(Arc<K>, Arc<Context>) -> F + Copy,
+    context: Arc<Context>,
+    stop: CancellationToken,
+) where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug
+        + Send
+        + Sync
+        + 'static,
+    F: Future<Output = Result<Action, ReconcileError>> + Send + 'static,
+{
+    let observed = move |object: Arc<K>, context: Arc<Context>| {
+        let key = pace_key(kind, object.as_ref());
+        let work = reconcile(object, Arc::clone(&context));
+        async move {
+            let result = work.await;
+            context.metrics.reconciled(kind, if result.is_ok() { "success" } else { "error" });
+            if result.is_ok() {
+                context.paces.succeeded(&key);
+            }
+            result
+        }
+    };
+    controller
+        .graceful_shutdown_on(stop.cancelled_owned())
+        .run(
+            observed,
+            move |object, error, context| after_error(kind, object.as_ref(), error, &context),
+            context,
+        )
+        .for_each(|result| async move {
+            if let Err(error) = result {
+                debug!(kind, error = %chain(&error), "a watch or a reconcile reported an error");
+            }
+        })
+        .await;
+}
+
+fn pace_key<K: Resource<DynamicType = ()>>(kind: &str, object: &K) -> String {
+    format!("{kind}/{}/{}", object.namespace().unwrap_or_default(), object.name_any())
+}
+
+fn after_error<K: Resource<DynamicType = ()>>(
+    kind: &'static str,
+    object: &K,
+    error: &ReconcileError,
+    context: &Context,
+) -> Action {
+    let key = pace_key(kind, object);
+    if error.is_conflict() {
+        debug!(object = %key, "another writer was faster");
+        return Action::requeue(context.settings.cadence.pending / 4);
+    }
+    let failures = context.paces.failed(&key);
+    warn!(object = %key, failures, error = %chain(error), "reconcile failed");
+    Action::requeue(context.paces.jittered(context.settings.cadence.after_failures(failures), &key))
+}

@@ -1,0 +1,56 @@
+//! What one cluster consists of right now: its nodes and their pods.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
+
+use super::error::ReconcileError;
+use crate::api::naming;
+use crate::api::v1beta1::GarageNode;
+use crate::api::v1beta2::GarageCluster;
+
+/// The nodes of a cluster, as the API server has them now.
+pub async fn nodes(client: &Client, cluster: &GarageCluster) -> Result<Vec<GarageNode>, ReconcileError> {
+    let namespace = cluster.namespace().unwrap_or_default();
+    let api: Api<GarageNode> = Api::namespaced(client.clone(), &namespace);
+    let list = api
+        .list(&ListParams::default())
+        .await
+        .map_err(ReconcileError::kube(format!("list GarageNodes in {namespace}")))?;
+    let name = cluster.name_any();
+    Ok(list.items.into_iter().filter(|node| node.spec.cluster_ref.name == name).collect())
+}
+
+/// The pods of a cluster by the name of their node.
+pub async fn pods(client: &Client, cluster: &GarageCluster) -> Result<BTreeMap<String, Pod>, ReconcileError> {
+    let namespace = cluster.namespace().unwrap_or_default();
+    let api: Api<Pod> = Api::namespaced(client.clone(), &namespace);
+    let selector = format!(
+        "{}={},{}={}",
+        naming::CLUSTER_LABEL,
+        cluster.name_any(),
+        naming::MANAGED_BY_LABEL,
+        naming::MANAGED_BY
+    );
+    let list = api
+        .list(&ListParams::default().labels(&selector))
+        .await
+        .map_err(ReconcileError::kube(format!("list Pods in {namespace}")))?;
+    let named = |pod: Pod| Some((pod.labels().get(naming::NODE_LABEL)?.clone(), pod));
+    Ok(list.items.into_iter().filter_map(named).collect())
+}
+
+/// Whether the pod says that it is ready and is not on its way out.
+pub fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    pod.metadata.deletion_timestamp.is_none()
+        && conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+/// The address of a pod that is not on its way out.
+pub fn address(pod: &Pod) -> Option<&str> {
+    let address = pod.status.as_ref()?.pod_ip.as_deref()?;
+    (pod.metadata.deletion_timestamp.is_none() && !address.is_empty()).then_some(address)
+}

@@ -1,0 +1,13 @@
+//! Decisions as plain functions over values: no cluster, no clock, no network.
+
+pub mod assignment;
+pub mod awaiting;
+pub mod cadence;
+pub mod cluster_state;
+pub mod drift;
+pub mod mesh;
+pub mod mutation;
+pub mod node_state;
+pub mod operations;
+pub mod ownership;
+pub mod tombstones;

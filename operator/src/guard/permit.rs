@@ -1,0 +1,106 @@
+//! The permit and the guard that hands it out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tracing::info;
+
+use super::operation::LayoutOperation;
+use super::refusal::LayoutWritesDisabled;
+use super::roles::{ClusterKey, RoleDecision, RoleSource, follower_reason};
+use crate::api::layout::LayoutSiteRole;
+use crate::metrics::Metrics;
+
+/// Hands out permits, counts and logs refusals.
+#[derive(Clone)]
+pub struct LayoutGuard {
+    roles: Arc<dyn RoleSource>,
+    metrics: Arc<Metrics>,
+}
+
+impl LayoutGuard {
+    /// A guard that checks permits against these roles at the call.
+    pub fn new(roles: Arc<dyn RoleSource>, metrics: Arc<Metrics>) -> Self {
+        Self { roles, metrics }
+    }
+
+    /// The authority of one reconcile: its role decision together with this guard.
+    pub fn authority(&self, decision: RoleDecision) -> LayoutAuthority {
+        LayoutAuthority { guard: self.clone(), decision: Arc::new(decision) }
+    }
+
+    fn refuse(
+        &self,
+        cluster: &ClusterKey,
+        operation: LayoutOperation,
+        reason: String,
+    ) -> LayoutWritesDisabled {
+        self.metrics.layout_write_blocked(&cluster.to_string(), operation.name());
+        info!(
+            cluster = %cluster,
+            operation = operation.name(),
+            reason = %reason,
+            "layout write blocked"
+        );
+        LayoutWritesDisabled { cluster: cluster.clone(), operation, reason }
+    }
+}
+
+/// The role decision of one reconcile, able to ask for permits.
+#[derive(Clone)]
+pub struct LayoutAuthority {
+    guard: LayoutGuard,
+    decision: Arc<RoleDecision>,
+}
+
+impl LayoutAuthority {
+    /// The role decision behind it.
+    pub fn decision(&self) -> &RoleDecision {
+        &self.decision
+    }
+
+    /// Asks for a permit. For a Follower this is the refusal: counted, logged, typed.
+    pub fn permit(&self, operation: LayoutOperation) -> Result<LayoutWritePermit, LayoutWritesDisabled> {
+        match self.decision.forbidden() {
+            Some(reason) if !defective(operation) => {
+                Err(self.guard.refuse(self.decision.cluster(), operation, reason))
+            }
+            _ => Ok(LayoutWritePermit { authority: self.clone() }),
+        }
+    }
+}
+
+/// Leave to write to the layout. Only [`LayoutAuthority::permit`] makes one, and only for a Writer.
+#[derive(Clone)]
+pub struct LayoutWritePermit {
+    authority: LayoutAuthority,
+}
+
+impl LayoutWritePermit {
+    /// Checks once more, against the roles as they are now: a site demoted since the permit was given does not write.
+    pub fn check(&self, operation: LayoutOperation) -> Result<(), LayoutWritesDisabled> {
+        if defective(operation) {
+            return Ok(());
+        }
+        let LayoutAuthority { guard, decision } = &self.authority;
+        let follower = decision
+            .chain()
+            .find(|key| guard.roles.declared(key).flatten() == Some(LayoutSiteRole::Follower))
+            .map(|key| follower_reason(decision.cluster(), key));
+        match decision.forbidden().or(follower) {
+            Some(reason) => Err(guard.refuse(decision.cluster(), operation, reason)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for LayoutWritePermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LayoutWritePermit").field(self.authority.decision.cluster()).finish()
+    }
+}
+
+/// The deliberate defect of builds that prove the harness: staging is not guarded. No shipped build has it.
+const fn defective(operation: LayoutOperation) -> bool {
+    cfg!(feature = "defect-follower-stages") && matches!(operation, LayoutOperation::UpdateClusterLayout)
+}

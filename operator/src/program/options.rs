@@ -1,0 +1,267 @@
+//! Command-line options. Each has an environment variable.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::controller::context::Settings;
+use crate::decision::cadence::Cadence;
+use crate::garage::Deadlines;
+
+/// Where a listener binds: an address, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bind {
+    /// Listen here.
+    At(SocketAddr),
+    /// Do not listen.
+    Off,
+}
+
+/// Reads `host:port`, `:port` (all interfaces) or `0` (off), as controller-runtime does.
+fn bind(text: &str) -> Result<Bind, String> {
+    if text == "0" || text.is_empty() {
+        return Ok(Bind::Off);
+    }
+    let full = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
+    full.parse()
+        .map(Bind::At)
+        .map_err(|_| format!("{text:?} is not an address; write HOST:PORT, :PORT or 0 for off"))
+}
+
+fn duration(text: &str) -> Result<Duration, humantime::DurationError> {
+    humantime::parse_duration(text)
+}
+
+/// Format of the logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// The reference operator for Garage federations with one layout writer.
+#[derive(Debug, Parser)]
+#[command(name = "garage-operator", version, about)]
+pub struct Options {
+    /// What to do instead of running.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// How to run.
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// What to do instead of running.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print the CustomResourceDefinitions, or write them as files.
+    Crds {
+        /// Write one file per definition into this folder.
+        #[arg(long, value_name = "DIR")]
+        output_dir: Option<PathBuf>,
+    },
+}
+
+/// How to run.
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own on the command line")]
+pub struct RunOptions {
+    /// Kubeconfig; otherwise KUBECONFIG, the ServiceAccount of the pod, or the user's own.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Only one of several replicas acts.
+    #[arg(long, env = "LEADER_ELECT", default_value_t = true, action = ArgAction::Set, num_args = 0..=1,
+          require_equals = true, default_missing_value = "true")]
+    pub leader_elect: bool,
+    /// Namespace of the Lease; POD_NAMESPACE when absent.
+    #[arg(long, env = "LEADER_ELECTION_NAMESPACE", value_name = "NAMESPACE")]
+    pub leader_election_namespace: Option<String>,
+    /// How long a Lease that is not renewed keeps others out.
+    #[arg(long, env = "LEADER_ELECT_LEASE_DURATION", default_value = "15s", value_parser = duration)]
+    pub leader_elect_lease_duration: Duration,
+    /// How long the leader tries to renew before it gives up.
+    #[arg(long, env = "LEADER_ELECT_RENEW_DEADLINE", default_value = "10s", value_parser = duration)]
+    pub leader_elect_renew_deadline: Duration,
+    /// How often the leader renews; candidates look twice as often.
+    #[arg(long, env = "LEADER_ELECT_RETRY_PERIOD", default_value = "2s", value_parser = duration)]
+    pub leader_elect_retry_period: Duration,
+    /// The namespace the operator runs in.
+    #[arg(long, env = "POD_NAMESPACE", value_name = "NAMESPACE", hide = true)]
+    pub pod_namespace: Option<String>,
+    /// Namespaces to watch, separated by commas; all when empty.
+    #[arg(long, env = "WATCH_NAMESPACE", value_delimiter = ',', value_name = "NAMESPACE,…")]
+    pub watch_namespaces: Vec<String>,
+    /// DNS domain of Services.
+    #[arg(long, env = "CLUSTER_DOMAIN", default_value = "cluster.local")]
+    pub cluster_domain: String,
+    /// Garage image where no spec names one.
+    #[arg(long, env = "DEFAULT_GARAGE_IMAGE", default_value = "dxflrs/garage:v2.3.0", value_name = "IMAGE")]
+    pub default_garage_image: String,
+    /// Where /metrics listens; 0 turns it off.
+    #[arg(long, env = "METRICS_BIND_ADDRESS", default_value = ":8080", value_parser = bind)]
+    pub metrics_bind_address: Bind,
+    /// Serve /metrics over HTTPS with token review. Not supported: the port belongs behind a NetworkPolicy.
+    #[arg(long, env = "METRICS_SECURE", default_value_t = false, action = ArgAction::Set, num_args = 0..=1,
+          require_equals = true, default_missing_value = "true")]
+    pub metrics_secure: bool,
+    /// Where /healthz and /readyz listen; 0 turns them off.
+    #[arg(long, env = "HEALTH_PROBE_BIND_ADDRESS", default_value = ":8081", value_parser = bind)]
+    pub health_probe_bind_address: Bind,
+    /// Folder with the webhook's certificate; empty: no webhook server.
+    #[arg(long, env = "WEBHOOK_CERT_PATH", default_value = "", value_name = "DIR")]
+    pub webhook_cert_path: String,
+    /// Reconciles of one kind at the same time.
+    #[arg(long, env = "MAX_CONCURRENT_RECONCILES", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_concurrent_reconciles: u16,
+    /// How long reconciles under way may take to end after SIGTERM.
+    #[arg(long, env = "GRACEFUL_SHUTDOWN_TIMEOUT", default_value = "2s", value_parser = duration)]
+    pub graceful_shutdown_timeout: Duration,
+    /// Format of the logs.
+    #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+    /// How long a gateway must be down for its role to be stale.
+    #[arg(long, env = "TOMBSTONE_AGE", default_value = "10m", value_parser = duration)]
+    pub tombstone_age: Duration,
+    /// How long a node may be without a role before an event tells it.
+    #[arg(long, env = "ROLELESS_WARNING", default_value = "10m", value_parser = duration)]
+    pub roleless_warning: Duration,
+    /// Requeue while something is pending that others finish in seconds.
+    #[arg(long, env = "REQUEUE_PENDING", default_value = "1s", value_parser = duration)]
+    pub requeue_pending: Duration,
+    /// Longest requeue after errors in a row.
+    #[arg(long, env = "REQUEUE_ERROR", default_value = "30s", value_parser = duration)]
+    pub requeue_error: Duration,
+    /// Requeue of what has been pending for minutes.
+    #[arg(long, env = "REQUEUE_UNHEALTHY", default_value = "10s", value_parser = duration)]
+    pub requeue_unhealthy: Duration,
+    /// Requeue of what has been pending for long.
+    #[arg(long, env = "REQUEUE_SHORT", default_value = "1m", value_parser = duration)]
+    pub requeue_short: Duration,
+    /// Requeue when everything is settled.
+    #[arg(long, env = "REQUEUE_LONG", default_value = "5m", value_parser = duration)]
+    pub requeue_long: Duration,
+}
+
+impl RunOptions {
+    /// What speaks against running like this.
+    pub fn objection(&self) -> Option<String> {
+        if self.metrics_secure {
+            let hint = "run with --metrics-secure=false and keep the port behind a NetworkPolicy";
+            return Some(format!("--metrics-secure=true is not supported; {hint}"));
+        }
+        if self.leader_elect && self.lease_namespace().is_none() {
+            let hint = "set POD_NAMESPACE or --leader-election-namespace, or run with --leader-elect=false";
+            return Some(format!("leader election needs a namespace for its Lease: {hint}"));
+        }
+        if self.leader_elect_renew_deadline >= self.leader_elect_lease_duration {
+            return Some("--leader-elect-renew-deadline must be shorter than the lease duration".to_owned());
+        }
+        if self.leader_elect_retry_period >= self.leader_elect_renew_deadline {
+            return Some("--leader-elect-retry-period must be shorter than the renew deadline".to_owned());
+        }
+        None
+    }
+
+    /// Namespace of the Lease.
+    pub fn lease_namespace(&self) -> Option<&str> {
+        self.leader_election_namespace
+            .as_deref()
+            .or(self.pod_namespace.as_deref())
+            .filter(|name| !name.is_empty())
+    }
+
+    /// One entry per watch: `None` watches all namespaces.
+    pub fn scopes(&self) -> Vec<Option<String>> {
+        let named: Vec<_> = self
+            .watch_namespaces
+            .iter()
+            .map(|name| name.trim())
+            .filter(|name| !name.is_empty())
+            .map(|name| Some(name.to_owned()))
+            .collect();
+        if named.is_empty() { vec![None] } else { named }
+    }
+
+    /// Settings of the reconcilers.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            cluster_domain: self.cluster_domain.clone(),
+            default_garage_image: self.default_garage_image.clone(),
+            cadence: Cadence {
+                pending: self.requeue_pending,
+                error: self.requeue_error,
+                unhealthy: self.requeue_unhealthy,
+                short: self.requeue_short,
+                long: self.requeue_long,
+            },
+            deadlines: Deadlines::default(),
+            concurrency: self.max_concurrent_reconciles,
+            tombstone_age: self.tombstone_age,
+            roleless_warning: self.roleless_warning,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bind, Options, bind};
+    use clap::Parser;
+    use rstest::rstest;
+
+    fn parse(arguments: &[&str]) -> Options {
+        let all = ["garage-operator", "--pod-namespace=ns"].iter().chain(arguments);
+        Options::try_parse_from(all).unwrap()
+    }
+
+    #[test]
+    fn the_command_line_of_the_harness_is_understood() {
+        let options = parse(&[
+            "--leader-elect=true",
+            "--cluster-domain=cluster.local",
+            "--metrics-bind-address=127.16.0.1:8080",
+            "--metrics-secure=false",
+            "--health-probe-bind-address=127.16.0.1:8081",
+            "--webhook-cert-path=",
+        ]);
+        assert_eq!(options.run.objection(), None);
+        assert!(options.run.leader_elect);
+    }
+
+    #[rstest]
+    #[case("0", Some(Bind::Off))]
+    #[case("", Some(Bind::Off))]
+    #[case(":8081", Some(Bind::At("[::]:8081".parse().unwrap())))]
+    #[case("127.0.0.1:1", Some(Bind::At("127.0.0.1:1".parse().unwrap())))]
+    #[case("localhost", None)]
+    fn an_address_is_read_as_controller_runtime_does(#[case] text: &str, #[case] expected: Option<Bind>) {
+        assert_eq!(bind(text).ok(), expected);
+    }
+
+    #[rstest]
+    #[case(&["--metrics-secure"], "--metrics-secure")]
+    #[case(&["--pod-namespace="], "namespace")]
+    #[case(&["--leader-elect-renew-deadline=20s"], "renew-deadline")]
+    #[case(&["--leader-elect-retry-period=12s"], "retry-period")]
+    fn what_cannot_work_is_refused_at_start(#[case] arguments: &[&str], #[case] says: &str) {
+        let mut all = vec!["garage-operator"];
+        if !arguments[0].starts_with("--pod-namespace") {
+            all.push("--pod-namespace=ns");
+        }
+        all.extend(arguments);
+        let options = Options::try_parse_from(all).unwrap();
+        assert!(options.run.objection().unwrap().contains(says));
+    }
+
+    #[rstest]
+    #[case("", &[None])]
+    #[case("a, b", &[Some("a"), Some("b")])]
+    fn namespaces_are_a_list_or_everything(#[case] text: &str, #[case] scopes: &[Option<&str>]) {
+        let options = parse(&[&format!("--watch-namespaces={text}")]);
+        let found = options.run.scopes();
+        assert_eq!(found.iter().map(Option::as_deref).collect::<Vec<_>>(), scopes);
+    }
+}

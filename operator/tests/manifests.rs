@@ -1,0 +1,105 @@
+//! The checked-in manifests say what the types say.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use garage_operator::api::crd;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+
+fn config() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("config")
+}
+
+#[test]
+fn the_definitions_are_those_of_the_types() {
+    for file in crd::files().unwrap() {
+        let path = config().join("crd").join(&file.name);
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            found == file.yaml,
+            "{} differs from the types; run `cargo run -p garage-operator -- crds --output-dir operator/config/crd`",
+            file.name
+        );
+    }
+}
+
+#[test]
+fn no_definition_is_left_over() {
+    let generated: BTreeSet<String> = crd::files().unwrap().into_iter().map(|file| file.name).collect();
+    let checked_in: BTreeSet<String> = std::fs::read_dir(config().join("crd"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(checked_in, generated);
+}
+
+fn definition(name: &str) -> CustomResourceDefinition {
+    let text = std::fs::read_to_string(config().join("crd").join(name)).unwrap();
+    serde_saphyr::from_str(&text).unwrap()
+}
+
+/// The schema of every served version, as JSON.
+fn schemas(definition: &CustomResourceDefinition) -> Vec<Value> {
+    let versions = definition.spec.versions.iter();
+    versions.map(|version| serde_json::to_value(version.schema.as_ref().unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn site_role_is_an_enum_without_default_on_every_version() {
+    for schema in schemas(&definition("garage.rajsingh.info_garageclusters.yaml")) {
+        let pointer = "/openAPIV3Schema/properties/spec/properties/layoutManagement/properties/siteRole";
+        let role = schema.pointer(pointer).expect("siteRole is in the schema");
+        assert_eq!(role["enum"], serde_json::json!(["Writer", "Follower"]));
+        assert_eq!(role.get("default"), None);
+        assert_eq!(role.get("nullable"), None);
+    }
+}
+
+#[test]
+fn both_rules_of_the_design_record_are_there_word_for_word() {
+    const FOLLOWER: &str = "!has(self.layoutManagement) || !has(self.layoutManagement.siteRole) || \
+                            self.layoutManagement.siteRole != 'Follower' || ";
+    let expected = [
+        (
+            "(has(self.remoteClusters) && size(self.remoteClusters) > 0)",
+            "layoutManagement.siteRole: Follower requires at least one remoteClusters entry (a Follower with nothing \
+             to follow is a cluster nobody can assign roles to)",
+        ),
+        (
+            "!has(self.connectTo)",
+            "layoutManagement.siteRole: Follower is not supported with connectTo; edge gateways and management \
+             handles act on their layout owner",
+        ),
+    ];
+    for schema in schemas(&definition("garage.rajsingh.info_garageclusters.yaml")) {
+        let rules = schema.pointer("/openAPIV3Schema/properties/spec/x-kubernetes-validations").unwrap();
+        for (rule, message) in expected {
+            let wanted = serde_json::json!({ "rule": format!("{FOLLOWER}{rule}"), "message": message });
+            assert!(rules.as_array().unwrap().contains(&wanted), "{wanted} is not among {rules}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_nullable_so_that_an_explicit_null_is_pruned() {
+    for file in crd::files().unwrap() {
+        assert!(!file.yaml.contains("nullable"), "{} has nullable fields", file.name);
+    }
+}
+
+#[test]
+fn the_roles_grant_no_wildcards_and_no_listing_of_secrets() {
+    for entry in std::fs::read_dir(config().join("rbac")).unwrap() {
+        let path = entry.unwrap().path();
+        let manifest: Value = serde_saphyr::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        for rule in manifest["rules"].as_array().unwrap_or(&Vec::new()) {
+            let text = rule.to_string();
+            assert!(!text.contains('*'), "{} grants a wildcard: {text}", path.display());
+            if text.contains("secrets") {
+                assert_eq!(rule["verbs"], serde_json::json!(["get", "create"]));
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The flags.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Proves that only the layout writer writes.
+///
+/// onewriter starts two Kubernetes sites and a recording fake of the Garage admin API, runs the operator under test on
+/// both, applies the scenario matrix, and judges the recorded history: a site that is not the writer never issues a
+/// layout write.
+#[derive(Debug, Parser)]
+#[command(name = "onewriter", version, about, after_help = EXIT_CODES, propagate_version = false)]
+pub struct Cli {
+    /// Flags of every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 pass · 1 internal error · 2 usage or unreadable input · 4 nothing selected · 96 set-up failed ·
+97 history check violated · 98 unknown · 100 scenario failed · 130/143 interrupted, after clean-up";
+
+/// Flags of every command.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// How results are shown on stdout.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Human, env = "ONEWRITER_FORMAT")]
+    pub format: Format,
+    /// Say more (twice: everything); logs go to stderr.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Say only what went wrong.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+}
+
+/// How results are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Human,
+    /// One JSON document.
+    Json,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start a pair and keep it until `down`.
+    Up(UpArgs),
+    /// Start a pair, run scenarios, judge the history, and take everything down.
+    Run(RunArgs),
+    /// List the cells of the scenario matrix.
+    List(SelectArgs),
+    /// Judge a recorded history again, without any cluster.
+    Check(CheckArgs),
+    /// Show what runs.
+    Status,
+    /// Take down kept pairs, and clean up after killed runs.
+    Down(DownArgs),
+    /// Check what this machine has and lacks.
+    Doctor,
+    /// Print a JSON Schema.
+    Schema(SchemaArgs),
+    /// Print a shell completion script.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the versions of the program and of its formats.
+    Version,
+}
+
+/// Which cells are taken.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SelectArgs {
+    /// Beginnings of cell paths, such as `bootstrap` or `federation/east-writes`; all cells without one.
+    #[arg(value_name = "FILTER")]
+    pub filters: Vec<String>,
+    /// Leave out the cells whose path begins so.
+    #[arg(long, value_name = "FILTER")]
+    pub skip: Vec<String>,
+    /// A filter must be a whole cell path or scenario name.
+    #[arg(long)]
+    pub exact: bool,
+}
+
+/// Where the sites come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Provider {
+    /// The best that this machine offers.
+    Auto,
+    /// Real control planes as local processes.
+    Local,
+}
+
+/// How the sites and the operator on them are set up.
+#[derive(Debug, Clone, Args)]
+pub struct PairArgs {
+    /// Where the sites come from.
+    #[arg(long, value_enum, default_value_t = Provider::Auto, env = "ONEWRITER_PROVIDER")]
+    pub provider: Provider,
+    /// Run this operator instead of the reference operator.
+    #[arg(long, value_name = "PATH", env = "ONEWRITER_OPERATOR_BIN")]
+    pub operator_bin: Option<PathBuf>,
+}
+
+/// `up`.
+#[derive(Debug, Clone, Args)]
+pub struct UpArgs {
+    /// How the pair is set up.
+    #[command(flatten)]
+    pub pair: PairArgs,
+}
+
+/// When a run's pair is kept for a person to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Keep {
+    /// Never.
+    Never,
+    /// When the run did not pass.
+    Failed,
+    /// Always.
+    Always,
+}
+
+/// `run`.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// Which cells run.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// How the pair is set up.
+    #[command(flatten)]
+    pub pair: PairArgs,
+    /// Keep the pair afterwards [default: failed on a terminal, else never].
+    #[arg(long, value_enum, env = "ONEWRITER_KEEP")]
+    pub keep: Option<Keep>,
+    /// Folder below which each run makes a folder of its own.
+    #[arg(long, value_name = "DIR", default_value = "artifacts", env = "ONEWRITER_ARTIFACTS_DIR")]
+    pub artifacts_dir: PathBuf,
+    /// Write the JUnit report here, too.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// How long the whole run may take, such as `90s` or `5m`.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "15m")]
+    pub timeout: Duration,
+    /// How long one cell may take.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "3m")]
+    pub scenario_timeout: Duration,
+    /// How long one wait of a cell may take.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "1m")]
+    pub step_timeout: Duration,
+    /// How many cells run at once.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub parallel: u16,
+    /// Run everything this many times, each time on a fresh pair.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub count: u32,
+    /// Say what would run, and start nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `check`.
+#[derive(Debug, Clone, Args)]
+pub struct CheckArgs {
+    /// The history, such as `artifacts/latest/history.jsonl`.
+    #[arg(value_name = "HISTORY")]
+    pub history: PathBuf,
+}
+
+/// `down`.
+#[derive(Debug, Clone, Args)]
+pub struct DownArgs {
+    /// Take down pairs that somebody is using, too.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `schema`.
+#[derive(Debug, Clone, Args)]
+pub struct SchemaArgs {
+    /// Which one.
+    #[arg(value_enum, default_value_t = SchemaName::History)]
+    pub name: SchemaName,
+}
+
+/// The published schemas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaName {
+    /// A line of `history.jsonl`.
+    History,
+}

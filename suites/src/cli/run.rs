@@ -1,0 +1,209 @@
+//! `onewriter run`.
+
+use std::time::{Duration, Instant};
+
+use harness::failure::{BoxError, chain};
+use harness::garage::hub::Hub;
+use harness::garage::system::Garage;
+use harness::pair::PairDescription;
+use harness::report::summary::Summary;
+use harness::report::verdict::Problem;
+use harness::report::{Exit, Verdict, VerdictKind};
+use harness::run::{RunDirectory, RunOptions, execute, logs};
+use harness::scenario::system::{Planned, plan};
+use harness::scenario::{Abort, AbortSwitch, Blame, Limits, select};
+use harness::supervisor::{Client, ClientError, StateRoot};
+
+use super::args::{Global, Keep, RunArgs};
+use super::progress::Display;
+use super::{interrupt, list, output, start};
+use crate::trial::abort_of;
+use crate::{pair, scenarios};
+
+/// Runs the selected cells, `--count` times, and returns the strongest of the exits.
+pub(super) async fn run(global: &Global, args: RunArgs) -> Exit {
+    let selection = list::selection(&args.select);
+    let selected = match select(plan(scenarios::matrix()), |(_, cell)| cell, &selection) {
+        Ok(selected) if !selected.is_empty() => selected,
+        Ok(_) => return output::fail(Exit::NothingSelected, "every cell is skipped"),
+        Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
+    };
+    if let Some(path) = args.pair.operator_bin.clone()
+        && let Err(error) = pair::operator::usable(path)
+    {
+        return output::fail(Exit::Usage, &error.to_string());
+    }
+    if args.dry_run {
+        return dry_run(global, &args, &selected);
+    }
+    let mut exit = Exit::Pass;
+    for number in 1..=args.count {
+        let ended = once(global, &args, selected.clone(), number).await;
+        exit = exit.or(ended);
+        if matches!(ended, Exit::Interrupted | Exit::Terminated) {
+            break;
+        }
+    }
+    exit
+}
+
+fn dry_run(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exit {
+    let cells: Vec<_> = selected.iter().map(|(_, cell)| cell.clone()).collect();
+    let operator = args.pair.operator_bin.as_ref().map(|path| path.display().to_string());
+    let operator = operator.unwrap_or_else(|| "the reference operator".to_owned());
+    let paths: Vec<String> = cells.iter().map(harness::scenario::Cell::path).collect();
+    let value =
+        serde_json::json!({"provider": "local", "operator": operator, "cells": paths, "count": args.count});
+    output::show(global, &value, || {
+        format!("would run on two local control planes, with {operator}:\n{}", list::table(&cells))
+    })
+}
+
+/// One run on a pair of its own.
+async fn once(global: &Global, args: &RunArgs, selected: Vec<Planned<Garage>>, number: u32) -> Exit {
+    let started = Instant::now();
+    let display = Display::new(global);
+    let directory = match RunDirectory::create(&args.artifacts_dir) {
+        Ok(directory) => directory,
+        Err(error) => return output::fail(Exit::SetupFailed, &chain(&error)),
+    };
+    let of = if args.count > 1 { format!(" ({number} of {})", args.count) } else { String::new() };
+    display.say(&format!(
+        "run {}{of}: {} cells on two local control planes",
+        directory.run(),
+        selected.len()
+    ));
+    let root = match StateRoot::from_env() {
+        Ok(root) => root,
+        Err(error) => return output::fail(Exit::SetupFailed, &chain(&error)),
+    };
+    let purpose = format!("run {}", directory.run());
+    let client =
+        match start::start(&root, &args.pair, &purpose, false, Some(directory.path()), &display).await {
+            Ok(client) => client,
+            Err(start::Ended::Interrupted(exit)) => return exit,
+            Err(start::Ended::Failed(error)) => return set_up_failed(global, &directory, &error),
+        };
+    let mut verdict = match on_pair(args, selected, &client, &directory, &display).await {
+        Ok(verdict) => verdict,
+        Err(error) => problem(&directory, Exit::SetupFailed, &chain(error.as_ref())),
+    };
+    verdict.figures.extend(figures(&root, &client).await);
+    if let Err(error) = end(args, client, &verdict, &display).await {
+        verdict.add_problem(Problem::new(Exit::Internal, format!("taking the pair down: {}", chain(&error))));
+    }
+    verdict.durations_ms.insert("total".to_owned(), millis(started.elapsed()));
+    finish(global, args, &directory, &verdict)
+}
+
+/// Runs the cells on a pair that is there.
+async fn on_pair(
+    args: &RunArgs,
+    selected: Vec<Planned<Garage>>,
+    client: &Client,
+    directory: &RunDirectory,
+    display: &Display,
+) -> Result<Verdict, BoxError> {
+    let description: PairDescription = serde_json::from_value(client.description().clone())?;
+    let token = std::fs::read_to_string(&description.hub.token_file)?;
+    let system = Garage::new(Hub::new(&description.hub.control, token.trim())?);
+    let abort = AbortSwitch::default();
+    let options = RunOptions {
+        limits: Limits { step: args.step_timeout, scenario: args.scenario_timeout, ..Limits::default() },
+        parallel: args.parallel.into(),
+        shared: false,
+        abort: abort.clone(),
+    };
+    let running = execute(&system, selected, &description, directory, &options, display);
+    let verdict = tokio::select! {
+        verdict = running => verdict,
+        never = watch(client, args.timeout, &abort, display) => match never {},
+    };
+    logs::save(&description, directory, verdict.verdict == VerdictKind::Pass)?;
+    Ok(verdict)
+}
+
+/// Throws the switch when a part dies, time is up, or somebody interrupts; the run then ends by itself.
+async fn watch(
+    client: &Client,
+    timeout: Duration,
+    abort: &AbortSwitch,
+    display: &Display,
+) -> std::convert::Infallible {
+    let reason = tokio::select! {
+        death = client.died() => abort_of(&death),
+        () = tokio::time::sleep(timeout) => Abort {
+            blame: Blame::System,
+            reason: format!("the run did not end within {}", humantime::format_duration(timeout)),
+        },
+        exit = interrupt::interrupted() => {
+            display.say("interrupted: taking everything down (interrupt again to leave that to the supervisor)");
+            let blame = if exit == Exit::Terminated { Blame::Terminate } else { Blame::Interrupt };
+            Abort { blame, reason: "the run was interrupted".to_owned() }
+        }
+    };
+    abort.abort(reason);
+    let exit = interrupt::interrupted().await;
+    display.say("leaving: the supervisor takes the pair down by itself");
+    std::process::exit(exit.code().into());
+}
+
+/// Keeps the pair for a person to look at, or takes it down.
+async fn end(
+    args: &RunArgs,
+    client: Client,
+    verdict: &Verdict,
+    display: &Display,
+) -> Result<(), ClientError> {
+    let passed = verdict.verdict == VerdictKind::Pass;
+    let default = if output::is_interactive() { Keep::Failed } else { Keep::Never };
+    let keep = match args.keep.unwrap_or(default) {
+        Keep::Never => false,
+        Keep::Failed => !passed && !matches!(verdict.exit(), Exit::Interrupted | Exit::Terminated),
+        Keep::Always => true,
+    };
+    if !keep {
+        return client.release(false).await;
+    }
+    client.keep().await?;
+    display.say(&format!(
+        "kept: {}; `onewriter status` shows it, `onewriter down` ends it",
+        client.folder().display()
+    ));
+    client.release(true).await
+}
+
+async fn figures(root: &StateRoot, client: &Client) -> Vec<(String, u64)> {
+    let status = harness::supervisor::status::status(root).await.unwrap_or_default();
+    let mine = status.iter().find(|pair| pair.folder == client.folder());
+    mine.map(|pair| ("memoryBytes".to_owned(), pair.memory_bytes)).into_iter().collect()
+}
+
+fn set_up_failed(global: &Global, directory: &RunDirectory, error: &ClientError) -> Exit {
+    let verdict = problem(directory, Exit::SetupFailed, &start::in_words(error));
+    if let Err(error) = directory.write_json("verdict.json", &verdict) {
+        output::fail(Exit::SetupFailed, &chain(&error));
+    }
+    let shown = output::show(global, &verdict, || Summary(&verdict).to_string());
+    verdict.exit().or(shown)
+}
+
+fn problem(directory: &RunDirectory, exit: Exit, message: &str) -> Verdict {
+    Verdict::new(directory.run(), vec![], vec![], vec![Problem::new(exit, message)])
+}
+
+fn finish(global: &Global, args: &RunArgs, directory: &RunDirectory, verdict: &Verdict) -> Exit {
+    let written = harness::run::write_verdict(directory, verdict, args.junit.as_deref());
+    let shown = output::show(global, verdict, || {
+        format!("\n{}artifacts: {}\n", Summary(verdict), directory.path().display())
+    });
+    let written = match written {
+        Ok(()) => Exit::Pass,
+        Err(error) => output::fail(Exit::Internal, &chain(error.as_ref())),
+    };
+    verdict.exit().or(shown).or(written)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,50 @@
+//! `onewriter up`.
+
+use harness::failure::chain;
+use harness::pair::PairDescription;
+use harness::report::Exit;
+use harness::supervisor::StateRoot;
+
+use super::args::{Global, UpArgs};
+use super::progress::Display;
+use super::{output, start};
+use crate::pair;
+
+/// Starts a pair that lives until `down`, and says how to use it.
+pub(super) async fn up(global: &Global, args: UpArgs) -> Exit {
+    if let Some(path) = args.pair.operator_bin.clone()
+        && let Err(error) = pair::operator::usable(path)
+    {
+        return output::fail(Exit::Usage, &error.to_string());
+    }
+    let root = match StateRoot::from_env() {
+        Ok(root) => root,
+        Err(error) => return output::fail(Exit::SetupFailed, &chain(&error)),
+    };
+    let display = Display::new(global);
+    let client = match start::start(&root, &args.pair, "up", true, None, &display).await {
+        Ok(client) => client,
+        Err(start::Ended::Interrupted(exit)) => return exit,
+        Err(start::Ended::Failed(error)) => return output::fail(Exit::SetupFailed, &start::in_words(&error)),
+    };
+    let description: PairDescription = match serde_json::from_value(client.description().clone()) {
+        Ok(description) => description,
+        Err(error) => return output::fail(Exit::Internal, &chain(&error)),
+    };
+    if let Err(error) = client.release(true).await {
+        return output::fail(Exit::Internal, &chain(&error));
+    }
+    output::show(global, &description, || in_words(&description))
+}
+
+fn in_words(pair: &PairDescription) -> String {
+    let mut text = format!("{} runs until `onewriter down`.\n\n", pair.name);
+    for (site, description) in pair.sites.iter() {
+        text += &format!("  {site}  {}\n", description.api_server);
+        text += &format!("        export KUBECONFIG={}\n", description.kubeconfig.display());
+        text += &format!("        operator metrics {}\n", description.operator.metrics);
+    }
+    text += &format!("\n  hub   {}\n", pair.hub.control);
+    text += &format!("        journal {}\n", pair.hub.journal.display());
+    text
+}

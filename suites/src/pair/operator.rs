@@ -1,0 +1,179 @@
+//! The operator under test: the one that was asked for, or the reference operator, built when it is not there.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use harness::pair::federation::PairOptions;
+use harness::process::{Launch, Launcher};
+use harness::supervisor::{AnyError, Context};
+
+/// Name of the reference operator's program and package.
+const REFERENCE: &str = "garage-operator";
+
+/// Variables that cargo and rustup read.
+const CARGO_ENVIRONMENT: [&str; 6] =
+    ["CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "RUSTFLAGS", "CARGO_BUILD_JOBS", "CARGO_NET_OFFLINE"];
+
+/// There is no operator to run.
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorError {
+    /// The program that was asked for is not there.
+    #[error("the operator {} cannot be run: {problem}; --operator-bin takes the path of an executable file", .path.display())]
+    Unusable {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// There is no program beside this one, and no workspace to build it in.
+    #[error(
+        "there is no {REFERENCE} beside {}, and no workspace to build it in; \
+         name an operator with --operator-bin, or run this from a checkout", .executable.display()
+    )]
+    Missing {
+        /// This executable.
+        executable: PathBuf,
+    },
+    /// The build failed.
+    #[error("building {REFERENCE} failed ({status}); the end of {}:\n{tail}", .log.display())]
+    Build {
+        /// How cargo ended.
+        status: String,
+        /// Its log.
+        log: PathBuf,
+        /// The last lines of it.
+        tail: String,
+    },
+}
+
+/// Finds the operator to run, and builds the reference operator if that is the one and this runs from a build folder.
+#[must_use]
+pub fn resolve(options: PairOptions, context: Context) -> BoxFuture<'static, Result<PathBuf, AnyError>> {
+    async move {
+        if let Some(path) = options.operator_bin {
+            return usable(path).map_err(AnyError::from);
+        }
+        let executable = std::env::current_exe()?;
+        match BuildFolder::of(&executable) {
+            Some(folder) => build(&folder, &context).await,
+            None => beside(&executable).map_err(AnyError::from),
+        }
+    }
+    .boxed()
+}
+
+/// Checks that `path` is a file that can be executed.
+pub fn usable(path: PathBuf) -> Result<PathBuf, OperatorError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let problem = match std::fs::metadata(&path) {
+        Err(error) => error.to_string(),
+        Ok(file) if !file.is_file() => "it is no file".to_owned(),
+        Ok(file) if file.permissions().mode() & 0o111 == 0 => "it is not executable".to_owned(),
+        Ok(_) => return std::path::absolute(&path).map_err(|error| unusable(path, error.to_string())),
+    };
+    Err(unusable(path, problem))
+}
+
+fn unusable(path: PathBuf, problem: String) -> OperatorError {
+    OperatorError::Unusable { path, problem }
+}
+
+fn beside(executable: &Path) -> Result<PathBuf, OperatorError> {
+    let sibling = executable.with_file_name(REFERENCE);
+    usable(sibling).map_err(|_| OperatorError::Missing { executable: executable.to_owned() })
+}
+
+/// The folder that cargo builds into, found from an executable in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct BuildFolder {
+    workspace: PathBuf,
+    target: PathBuf,
+    profile: String,
+}
+
+impl BuildFolder {
+    /// `<target>/<profile>/onewriter` or `<target>/<profile>/deps/<test>-<hash>`, of a workspace that is still there.
+    fn of(executable: &Path) -> Option<Self> {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
+        let folder = executable.parent()?;
+        let folder = if folder.ends_with("deps") { folder.parent()? } else { folder };
+        let profile = folder.file_name()?.to_str()?.to_owned();
+        let is_build_folder = folder.join(".cargo-lock").exists() || folder.join("deps").is_dir();
+        let known = is_build_folder && workspace.join("operator/Cargo.toml").is_file();
+        known.then(|| Self {
+            workspace: workspace.to_owned(),
+            target: folder.parent().map(Path::to_owned).unwrap_or_default(),
+            profile,
+        })
+    }
+
+    fn program(&self) -> PathBuf {
+        self.target.join(&self.profile).join(REFERENCE)
+    }
+
+    /// Cargo takes its own lock, so builds of several runs wait for each other.
+    fn arguments(&self) -> Vec<OsString> {
+        let profile = if self.profile == "debug" { "dev" } else { &self.profile };
+        let mut arguments: Vec<OsString> =
+            ["build", "--quiet", "--package", REFERENCE, "--bin", REFERENCE, "--profile", profile]
+                .map(OsString::from)
+                .to_vec();
+        arguments.extend(["--manifest-path".into(), self.workspace.join("Cargo.toml").into()]);
+        arguments.extend(["--target-dir".into(), self.target.clone().into()]);
+        arguments
+    }
+}
+
+async fn build(folder: &BuildFolder, context: &Context) -> Result<PathBuf, AnyError> {
+    context.progress.report("operator", format!("building {REFERENCE}"));
+    let log = context.folder.join("operator-build.log");
+    let child = launch(&context.launcher, folder, &log).await?;
+    let status = child.exited().await;
+    if status.success() {
+        return Ok(usable(folder.program())?);
+    }
+    Err(OperatorError::Build { status: status.to_string(), tail: child.log_tail(30), log }.into())
+}
+
+async fn launch(
+    launcher: &Launcher,
+    folder: &BuildFolder,
+    log: &Path,
+) -> Result<harness::process::Child, AnyError> {
+    let env = CARGO_ENVIRONMENT.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
+    let launch = Launch {
+        name: "operator-build".to_owned(),
+        program: std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from),
+        args: folder.arguments(),
+        env: env.collect(),
+        log: log.to_owned(),
+    };
+    Ok(launcher.launch(launch).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_that_is_not_there_is_named_with_the_flag() {
+        let error = usable("/no/such/operator".into()).unwrap_err().to_string();
+        assert!(error.contains("/no/such/operator") && error.contains("--operator-bin"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_no_program_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = usable(file.path().to_owned()).unwrap_err().to_string();
+        assert!(error.contains("not executable"), "{error}");
+    }
+
+    #[test]
+    fn this_test_runs_from_a_build_folder() {
+        let executable = std::env::current_exe().unwrap();
+        let folder = BuildFolder::of(&executable).unwrap();
+        assert!(executable.starts_with(folder.target.join(&folder.profile)));
+    }
+}
