@@ -13,6 +13,7 @@ use super::{
     control::{Control, ControlError},
     folder::{self, Entry, PairFolder},
     life::Holder,
+    locking::released_by,
     pair::chain,
     protocol::{Ask, Reply},
     reap::{self, Killed},
@@ -190,6 +191,9 @@ async fn stopping(
         let reason = format!("it did not tear down within {:?}", options.teardown_deadline);
         return kill(root, folder, reason).await;
     }
+    if let Some(outcome) = still_locked(supervisor, folder).await {
+        return Ok(outcome);
+    }
     match remove_if_dead(root, folder).await? {
         Removal::Dead(outcome) => Ok(outcome),
         // Alive: others have taken the free addresses by now.
@@ -234,14 +238,25 @@ async fn kill(root: &StateRoot, folder: &PairFolder, reason: String) -> Result<O
         return Ok(Outcome::Failed { chain: chain(&error) });
     }
     ended(&supervisor, KILL_DEADLINE).await;
+    if let Some(outcome) = still_locked(&supervisor, folder).await {
+        return Ok(outcome);
+    }
     Ok(match remove_if_dead(root, folder).await? {
         Removal::Dead(Outcome::Removed { killed }) => Outcome::Killed { reason, killed },
         Removal::Dead(other) => other,
-        Removal::Absent => Outcome::Killed { reason, killed: Vec::new() },
-        Removal::Alive => {
-            Outcome::Failed { chain: vec!["its lock is held although its supervisor was killed".into()] }
-        }
+        Removal::Absent | Removal::Alive => Outcome::Killed { reason, killed: Vec::new() },
     })
+}
+
+/// `None` if the lock of an ended supervisor is free, as it should be.
+async fn still_locked(supervisor: &ProcessIdentity, folder: &PairFolder) -> Option<Outcome> {
+    match released_by(supervisor, &folder.path, KILL_DEADLINE).await {
+        Ok(true) => None,
+        Ok(false) => {
+            Some(Outcome::Failed { chain: vec!["its lock is held though its supervisor ended".into()] })
+        }
+        Err(error) => Some(Outcome::Failed { chain: chain(&error) }),
+    }
 }
 
 /// How long the kernel may take to end a killed supervisor.
@@ -318,6 +333,7 @@ async fn remains(root: &StateRoot, path: &Path, options: &DownOptions) -> Result
     {
         ended(&supervisor, options.teardown_deadline).await;
     }
+    // No second look at the lock: nothing runs any more when a folder is set aside.
     let Some(_lock) = root.lock().await? else { return Ok(None) };
     if !path.is_dir() {
         return Ok(None);

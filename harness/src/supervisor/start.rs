@@ -14,10 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     claim::{self, Claim},
-    client::{Client, ClientError, Joined},
+    client::Client,
+    client_error::ClientError,
     control::{Control, ControlError, Hailed, hail},
     down::{self, Removal},
     folder::{self, Entry, Owner, PairFolder},
+    joined::Joined,
+    locking::released_by,
     pair::{LogTail, Progress},
     protocol::{Ask, Reply},
     root::{RootError, RootLock, StateRoot},
@@ -169,7 +172,8 @@ async fn wait_for_end(folder: &Path) -> Result<(), ClientError> {
 }
 
 async fn end_of(folder: &Path, supervisor: &ProcessIdentity) -> Result<(), ClientError> {
-    if supervisor.ended(END_DEADLINE).await? {
+    let released = async { released_by(supervisor, folder, END_DEADLINE).await.unwrap_or(true) };
+    if supervisor.ended(END_DEADLINE).await? && released.await {
         return Ok(());
     }
     Err(ClientError::Silent { folder: folder.into(), deadline: END_DEADLINE })
