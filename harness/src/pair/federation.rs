@@ -86,9 +86,9 @@ async fn start(
     let mut phases = Phases::new();
     let options: PairOptions = serde_json::from_value(context.options.clone())?;
     let objects = manifests::parse(&manifests)?;
-    let progress = SinkProgress(context.progress.clone());
+    let progress = |part| SinkProgress { part, sink: context.progress.clone() };
     let environment = toolchain::Environment::of_process()?;
-    let binaries = toolchain::prepare(&environment, &context.launcher, &progress).await?;
+    let binaries = toolchain::prepare(&environment, &context.launcher, &progress("programs")).await?;
     let program = resolve(options, context.clone()).await?;
     phases.ended("prepare");
     let settings = Settings {
@@ -103,6 +103,7 @@ async fn start(
     let run = context.addresses.to_string();
     let hub = hub::start(&context.launcher, &context.folder, context.addresses, &run);
     let sites = async {
+        let progress = progress("sites");
         LocalPair::start(&context.launcher, &binaries, &settings, &progress).await.map_err(AnyError::from)
     };
     let (hub, sites) = try_join(hub, sites).await?;
@@ -276,10 +277,13 @@ impl Running for RunningFederation {
 }
 
 /// Passes the progress of the toolchain and the sites on to the pair's clients.
-struct SinkProgress(ProgressSink);
+struct SinkProgress {
+    part: &'static str,
+    sink: ProgressSink,
+}
 
 impl crate::progress::Progress for SinkProgress {
     fn report(&self, event: crate::progress::Event<'_>) {
-        self.0.report("sites", crate::progress::lines::line(event));
+        self.sink.report(self.part, crate::progress::lines::line(event));
     }
 }

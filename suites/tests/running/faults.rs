@@ -1,7 +1,7 @@
 //! Parts that do not start, or die: the run says which, shows the end of its log, and ends.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -57,22 +57,4 @@ fn a_control_plane_that_does_not_come_up_shows_the_end_of_its_log() {
     ended.assert(96);
     assert!(ended.text.contains("kube-apiserver of"), "{}", ended.text);
     assert!(ended.text.contains("cannot start: on purpose"), "{}", ended.text);
-}
-
-#[test]
-fn without_programs_and_without_go_the_ways_out_are_named() {
-    let dir = TempDir::new().unwrap();
-    for program in ["sh", "kill"] {
-        symlink(Path::new("/bin").join(program), dir.path().join(program)).unwrap();
-    }
-    let cache = dir.path().join("cache");
-    let nothing = dir.path().join("nothing");
-    let env = [
-        ("PATH", dir.path()),
-        ("ONEWRITER_CACHE_DIR", cache.as_path()),
-        ("KUBEBUILDER_ASSETS", nothing.as_path()),
-    ];
-    let ended = Run::start(&[], &env).end();
-    ended.assert(96);
-    assert!(ended.text.contains("KUBEBUILDER_ASSETS") && ended.text.contains("Go 1.26"), "{}", ended.text);
 }
