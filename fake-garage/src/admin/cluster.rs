@@ -307,6 +307,8 @@ impl Cluster {
             match reachable(&self.mesh, from, id) {
                 Reachable::Hangs => return Ok(Reply::Hangs),
                 Reachable::No(text) => {
+                    // A failed call is more than the connection to a dead process takes (capture 17).
+                    self.mesh.disconnect(from, id);
                     answer.error.insert(id, text);
                 }
                 Reachable::Yes(to) => {
