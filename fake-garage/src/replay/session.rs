@@ -11,6 +11,7 @@ use super::report::{FileReport, Mismatch};
 use super::script::{
     Action, Exchange, Operation, Scope, Script, ScriptConfig, ScriptCut, ScriptLoss, ScriptRequest,
 };
+use crate::admin::request::Attribution;
 use crate::admin::{Cluster, Credentials, Happening, Profile, Request, Response};
 use crate::mesh::connect::Nowhere;
 use crate::mesh::{Cut, Loss, Mesh, NodeConfig, NodeIndex, Pacing, Process, Time};
@@ -128,6 +129,7 @@ impl Session<'_> {
             // Surrounding white space is not part of a header's value.
             authorization: authorization.map(|value| self.bindings.fill(&value).trim().as_bytes().to_vec()),
             body: self.bindings.fill(&request.wire_body()).into_bytes(),
+            origin: Attribution::default(),
         }
     }
 
@@ -335,21 +337,21 @@ impl Session<'_> {
         let Some(node) = self.index(name) else { return };
         let offset = self.cluster.mesh().node(node).config().clock_offset;
         let changed = config.map(|config| self.node_config(name, config, offset));
-        let loss = match lose {
+        let loss_of_files = match lose {
             ScriptLoss::Nothing => Loss::Nothing,
             ScriptLoss::LayoutFile => Loss::LayoutFile,
             ScriptLoss::AllMetadata => Loss::AllMetadata,
         };
         self.cluster.alter(|mesh| {
             if signal == Some("SIGKILL") {
-                mesh.kill(node)
+                mesh.kill(node);
             } else {
-                mesh.stop(node)
+                mesh.stop(node);
             }
             if let Some(changed) = changed {
                 mesh.configure(node, changed);
             }
-            mesh.lose_files(node, loss);
+            mesh.lose_files(node, loss_of_files);
             mesh.start(node);
         });
         if let Some(config) = config {
