@@ -60,6 +60,9 @@ pub struct Options {
 pub enum Command {
     /// Print the CustomResourceDefinitions, or write them as files.
     Crds {
+        /// Serve v1beta1, too, and convert it by the webhook.
+        #[arg(long)]
+        webhooks: bool,
         /// Write one file per definition into this folder.
         #[arg(long, value_name = "DIR")]
         output_dir: Option<PathBuf>,
@@ -111,7 +114,13 @@ pub struct RunOptions {
     /// Where /healthz and /readyz listen; 0 turns them off.
     #[arg(long, env = "HEALTH_PROBE_BIND_ADDRESS", default_value = ":8081", value_parser = bind)]
     pub health_probe_bind_address: Bind,
-    /// Folder with the webhook's certificate; empty: no webhook server.
+    /// Where the admission and conversion webhooks listen; 0 turns them off.
+    #[arg(long, env = "WEBHOOK_BIND_ADDRESS", default_value = "0", value_parser = bind)]
+    pub webhook_bind_address: Bind,
+    /// Base URL under which the API server reaches the webhooks; the Service garage-operator-webhook when absent.
+    #[arg(long, env = "WEBHOOK_URL", value_name = "URL")]
+    pub webhook_url: Option<String>,
+    /// Folder with tls.crt and tls.key for the webhooks; empty: the operator makes, injects and renews its own.
     #[arg(long, env = "WEBHOOK_CERT_PATH", default_value = "", value_name = "DIR")]
     pub webhook_cert_path: String,
     /// Reconciles of one kind at the same time.
