@@ -6,6 +6,7 @@ pub mod awaiting;
 pub mod cadence;
 pub mod cluster_state;
 pub mod conversion;
+pub mod drain_proof;
 pub mod drift;
 pub mod mesh;
 pub mod mutation;

@@ -132,6 +132,13 @@ pub struct RunOptions {
     /// Format of the logs.
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+    /// Whether the blocks of a drained storage node have to be proved elsewhere before it goes.
+    #[arg(long, env = "DRAIN_BLOCK_PROOF", default_value_t = true, action = ArgAction::Set, num_args = 0..=1,
+          require_equals = true, default_missing_value = "true")]
+    pub drain_block_proof: bool,
+    /// How long nothing may move before a drain is complete.
+    #[arg(long, env = "DRAIN_QUIET_PERIOD", default_value = "670s", value_parser = duration)]
+    pub drain_quiet_period: Duration,
     /// How long a gateway must be down for its role to be stale.
     #[arg(long, env = "TOMBSTONE_AGE", default_value = "10m", value_parser = duration)]
     pub tombstone_age: Duration,
@@ -209,6 +216,8 @@ impl RunOptions {
             },
             deadlines: Deadlines::default(),
             concurrency: self.max_concurrent_reconciles,
+            drain_block_proof: self.drain_block_proof,
+            drain_quiet_period: self.drain_quiet_period,
             tombstone_age: self.tombstone_age,
             roleless_warning: self.roleless_warning,
         }
