@@ -3,7 +3,7 @@
 //! * [`api`] holds the Kubernetes types and their generated definitions.
 //! * [`garage`] is the client of the Garage admin API; its six layout writes demand a permit of [`guard`].
 //! * [`decision`] holds what is decided, as plain functions; [`resources`] what is made, as plain values.
-//! * [`controller`] reconciles; [`program`] is the process around it.
+//! * [`webhook`] serves admission and conversion; [`controller`] reconciles; [`program`] is the process around it.
 
 pub mod api;
 pub mod controller;
@@ -13,3 +13,4 @@ pub mod guard;
 pub mod metrics;
 pub mod program;
 pub mod resources;
+pub mod webhook;

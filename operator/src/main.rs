@@ -4,14 +4,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use garage_operator::api::crd;
+use garage_operator::api::crd::{self, Conversion};
 use garage_operator::program::options::{Command, Options};
 use garage_operator::program::{logs, start};
 
 fn main() -> ExitCode {
     let options = Options::parse();
     match options.command {
-        Some(Command::Crds { output_dir }) => print_definitions(output_dir.as_deref()),
+        Some(Command::Crds { webhooks, output_dir }) => {
+            let conversion = if webhooks { Conversion::Webhook } else { Conversion::Off };
+            print_definitions(conversion, output_dir.as_deref())
+        }
         None => match options.run.objection() {
             Some(objection) => {
                 eprintln!("garage-operator: {objection}");
@@ -39,8 +42,8 @@ fn failed(why: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn print_definitions(folder: Option<&Path>) -> ExitCode {
-    let files = match crd::files() {
+fn print_definitions(conversion: Conversion, folder: Option<&Path>) -> ExitCode {
+    let files = match crd::files(conversion) {
         Ok(files) => files,
         Err(error) => return failed(&error.to_string()),
     };

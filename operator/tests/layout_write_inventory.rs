@@ -83,7 +83,7 @@ impl<'ast> Visit<'ast> for Inventory {
 
     fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
         self.within(function.sig.ident.to_string(), |inventory| {
-            visit::visit_impl_item_fn(inventory, function)
+            visit::visit_impl_item_fn(inventory, function);
         });
     }
 

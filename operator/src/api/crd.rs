@@ -1,11 +1,16 @@
 //! The `CustomResourceDefinitions`, generated from the types.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionVersion, ServiceReference,
+    WebhookClientConfig, WebhookConversion,
+};
 use kube::CustomResourceExt;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{v1beta1, v1beta2};
+use super::{GROUP, v1beta1, v1beta2};
+use crate::webhook::handlers::CONVERT;
+use crate::webhook::injection::SERVICE;
 
 /// A definition that could not be printed.
 #[derive(Debug, Error)]
@@ -27,14 +32,59 @@ pub struct CrdFile {
     pub yaml: String,
 }
 
-/// All definitions of this operator.
-pub fn definitions() -> Vec<CustomResourceDefinition> {
-    vec![v1beta2::GarageCluster::crd(), v1beta1::GarageNode::crd()]
+/// Whether the older version of `GarageCluster` is served, which takes the conversion webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// It is in the definition, but not served.
+    Off,
+    /// It is served and converted.
+    Webhook,
 }
 
-/// All definitions as the files in `config/crd/`.
-pub fn files() -> Result<Vec<CrdFile>, CrdError> {
-    definitions().iter().map(file).collect()
+/// All definitions of this operator.
+pub fn definitions(conversion: Conversion) -> Vec<CustomResourceDefinition> {
+    let mut clusters = v1beta2::GarageCluster::crd();
+    add_older_version(&mut clusters, conversion);
+    vec![clusters, v1beta1::GarageNode::crd()]
+}
+
+/// v1beta1 of `GarageCluster` has the fields of v1beta2: a missing one would be lost in a round trip.
+fn add_older_version(definition: &mut CustomResourceDefinition, conversion: Conversion) {
+    let served = conversion == Conversion::Webhook;
+    let older: Vec<CustomResourceDefinitionVersion> = definition
+        .spec
+        .versions
+        .iter()
+        .map(|version| CustomResourceDefinitionVersion {
+            name: "v1beta1".to_owned(),
+            served,
+            storage: false,
+            deprecated: Some(true),
+            deprecation_warning: Some(format!("{GROUP}/v1beta1 GarageCluster is deprecated; use v1beta2")),
+            ..version.clone()
+        })
+        .collect();
+    definition.spec.versions.extend(older);
+    definition.spec.conversion = served.then(|| CustomResourceConversion {
+        strategy: "Webhook".to_owned(),
+        webhook: Some(WebhookConversion {
+            conversion_review_versions: vec!["v1".to_owned()],
+            client_config: Some(WebhookClientConfig {
+                service: Some(ServiceReference {
+                    name: SERVICE.to_owned(),
+                    namespace: "garage-operator-system".to_owned(),
+                    path: Some(CONVERT.to_owned()),
+                    port: Some(443),
+                }),
+                ..WebhookClientConfig::default()
+            }),
+        }),
+    });
+}
+
+/// All definitions as the files in `config/crd/`, or those in `config/webhook/` with the conversion.
+pub fn files(conversion: Conversion) -> Result<Vec<CrdFile>, CrdError> {
+    definitions(conversion).iter().map(file).collect()
 }
 
 fn file(definition: &CustomResourceDefinition) -> Result<CrdFile, CrdError> {

@@ -29,6 +29,10 @@ pub struct Settings {
     pub deadlines: Deadlines,
     /// Reconciles of one kind at the same time.
     pub concurrency: u16,
+    /// Whether the blocks of a drained storage node have to be proved elsewhere before it goes.
+    pub drain_block_proof: bool,
+    /// How long nothing may move before a drain is complete.
+    pub drain_quiet_period: Duration,
     /// How long a gateway must be down for its role to be stale.
     pub tombstone_age: Duration,
     /// How long a node may be without a role before an event tells it.

@@ -93,7 +93,7 @@ impl AdminClient {
     ///
     /// Anything but exactly one success whose key equals its body is an error: an identity is never guessed.
     pub async fn self_identity(&self) -> Result<String, AdminError> {
-        let answer: PerNode<NodeInfo> = self.get("GetNodeInfo?node=self").await?;
+        let answer: PerNode<NodeInfo> = self.get_from("GetNodeInfo", "?node=self").await?;
         identity_of(&answer).ok_or_else(|| AdminError::Unexpected {
             call: self.call(&Method::GET, "GetNodeInfo"),
             what: format!(
@@ -123,7 +123,15 @@ impl AdminClient {
     }
 
     async fn get<T: DeserializeOwned>(&self, operation: &'static str) -> Result<T, AdminError> {
-        let request = self.request(Method::GET, operation, self.deadlines.read);
+        self.get_from(operation, "").await
+    }
+
+    pub(super) async fn get_from<T: DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        query: &str,
+    ) -> Result<T, AdminError> {
+        let request = self.request(Method::GET, &format!("{operation}{query}"), self.deadlines.read);
         self.send(request, Method::GET, operation).await
     }
 
@@ -132,7 +140,16 @@ impl AdminClient {
         operation: &'static str,
         body: Option<&B>,
     ) -> Result<T, AdminError> {
-        let mut request = self.request(Method::POST, operation, self.deadlines.write);
+        self.post_to(operation, "", body).await
+    }
+
+    pub(super) async fn post_to<B: Serialize + Sync, T: DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        query: &str,
+        body: Option<&B>,
+    ) -> Result<T, AdminError> {
+        let mut request = self.request(Method::POST, &format!("{operation}{query}"), self.deadlines.write);
         if let Some(body) = body {
             request = request.json(body);
         }

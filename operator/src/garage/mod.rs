@@ -5,6 +5,7 @@ mod client;
 mod error;
 mod layout;
 mod token;
+mod workers;
 mod writes;
 
 pub use answers::{ClusterHealth, ClusterStatus, ConnectResult, NodeRole, StatusNode};
@@ -15,3 +16,4 @@ pub use layout::{
     StagedRole, Trackers, VersionStatus, ZoneRedundancy,
 };
 pub use token::Token;
+pub use workers::Worker;

@@ -6,3 +6,4 @@ pub mod logs;
 pub mod options;
 pub mod server;
 pub mod start;
+pub mod webhooks;

@@ -60,6 +60,9 @@ pub struct Options {
 pub enum Command {
     /// Print the CustomResourceDefinitions, or write them as files.
     Crds {
+        /// Serve v1beta1, too, and convert it by the webhook.
+        #[arg(long)]
+        webhooks: bool,
         /// Write one file per definition into this folder.
         #[arg(long, value_name = "DIR")]
         output_dir: Option<PathBuf>,
@@ -111,7 +114,13 @@ pub struct RunOptions {
     /// Where /healthz and /readyz listen; 0 turns them off.
     #[arg(long, env = "HEALTH_PROBE_BIND_ADDRESS", default_value = ":8081", value_parser = bind)]
     pub health_probe_bind_address: Bind,
-    /// Folder with the webhook's certificate; empty: no webhook server.
+    /// Where the admission and conversion webhooks listen; 0 turns them off.
+    #[arg(long, env = "WEBHOOK_BIND_ADDRESS", default_value = "0", value_parser = bind)]
+    pub webhook_bind_address: Bind,
+    /// Base URL under which the API server reaches the webhooks; the Service garage-operator-webhook when absent.
+    #[arg(long, env = "WEBHOOK_URL", value_name = "URL")]
+    pub webhook_url: Option<String>,
+    /// Folder with tls.crt and tls.key for the webhooks; empty: the operator makes, injects and renews its own.
     #[arg(long, env = "WEBHOOK_CERT_PATH", default_value = "", value_name = "DIR")]
     pub webhook_cert_path: String,
     /// Reconciles of one kind at the same time.
@@ -123,6 +132,13 @@ pub struct RunOptions {
     /// Format of the logs.
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+    /// Whether the blocks of a drained storage node have to be proved elsewhere before it goes.
+    #[arg(long, env = "DRAIN_BLOCK_PROOF", default_value_t = true, action = ArgAction::Set, num_args = 0..=1,
+          require_equals = true, default_missing_value = "true")]
+    pub drain_block_proof: bool,
+    /// How long nothing may move before a drain is complete.
+    #[arg(long, env = "DRAIN_QUIET_PERIOD", default_value = "670s", value_parser = duration)]
+    pub drain_quiet_period: Duration,
     /// How long a gateway must be down for its role to be stale.
     #[arg(long, env = "TOMBSTONE_AGE", default_value = "10m", value_parser = duration)]
     pub tombstone_age: Duration,
@@ -200,6 +216,8 @@ impl RunOptions {
             },
             deadlines: Deadlines::default(),
             concurrency: self.max_concurrent_reconciles,
+            drain_block_proof: self.drain_block_proof,
+            drain_quiet_period: self.drain_quiet_period,
             tombstone_age: self.tombstone_age,
             roleless_warning: self.roleless_warning,
         }

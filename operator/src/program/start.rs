@@ -22,6 +22,7 @@ use tracing::{error, info, warn};
 use super::leader::{Elector, Periods};
 use super::options::{Bind, RunOptions};
 use super::server::{self, Readiness};
+use super::webhooks::{self, WebhookError};
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::controller::error::chain;
@@ -72,6 +73,9 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
+    /// The webhook server did not start.
+    #[error("the webhooks cannot be served")]
+    Webhooks(#[source] Box<WebhookError>),
     /// Signals cannot be received.
     #[error("signals cannot be received")]
     Signals(#[source] io::Error),
@@ -91,6 +95,9 @@ pub async fn run(options: RunOptions) -> Result<(), StartError> {
     let page = server::metrics(Arc::clone(&metrics));
     listen("the metrics server", options.metrics_bind_address, page, &stop, &mut servers).await?;
     let client = connect(&options).await?;
+    webhooks::start(&options, &client, &stop, &mut servers)
+        .await
+        .map_err(|error| StartError::Webhooks(Box::new(error)))?;
     let http = AdminClient::http().map_err(|error| StartError::Http(Box::new(error)))?;
     let shared = Shared { client, http, settings: options.settings(), metrics };
     info!(version = env!("CARGO_PKG_VERSION"), "garage-operator is up");

@@ -13,6 +13,7 @@ use crate::api::network::RPC_PORT;
 use crate::api::quantity::ByteQuantity;
 use crate::api::secret::SecretKeyRef;
 use crate::api::storage::NodeStorage;
+use crate::decision::drain_proof::DrainProof;
 
 /// The wanted state of one Garage node.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -143,6 +144,9 @@ pub struct GarageNodeStatus {
     /// The layout role of the cluster when it was last seen, for the time after the cluster is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site_role: Option<LayoutSiteRole>,
+    /// The drain of this node by this site; absent on a Follower.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain: Option<DrainProof>,
     /// Conditions by type.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "list_schema")]

@@ -9,6 +9,7 @@ use super::super::error::ReconcileError;
 use super::super::scope;
 use super::rpc_secret;
 use crate::api::v1beta2::GarageCluster;
+use crate::decision::spec_rules::objections;
 use crate::resources::auto_nodes::{storage, surplus};
 use crate::resources::{config, disruption_budget, services};
 
@@ -18,8 +19,10 @@ pub(super) async fn ensure(
     cluster: &GarageCluster,
 ) -> Result<Option<String>, ReconcileError> {
     let client = &context.client;
+    let objections = objections(&cluster.spec);
+    let fault = (!objections.is_empty()).then(|| objections.join("; "));
     if cluster.spec.storage.is_none() {
-        return Ok(None);
+        return Ok(fault);
     }
     rpc_secret::ensure(client, cluster).await?;
     apply::ensure(client, &config::config_map(cluster)).await?;
@@ -36,7 +39,7 @@ pub(super) async fn ensure(
         apply::ensure(client, node).await?;
     }
     retire_surplus(context, cluster).await?;
-    Ok(None)
+    Ok(fault)
 }
 
 /// Deletes the highest surplus node. The next one follows when it is gone: its finalizer waits until its role has

@@ -10,8 +10,9 @@ use super::super::endpoints::Endpoints;
 use super::super::error::{ReconcileError, chain};
 use super::super::scope::{self, is_ready};
 use super::{federation, mesh};
+use crate::api::condition::{DRAIN_PREPARED, find};
 use crate::api::layout::LayoutSiteRole;
-use crate::api::observed::GatewayTombstone;
+use crate::api::observed::{GatewayTombstone, StorageDrainStatus};
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{identity, is_leaving, is_managed, wanted_parameters};
@@ -33,6 +34,8 @@ pub(super) struct Picture {
     pub(super) storage: usize,
     /// Those whose pod is ready.
     pub(super) storage_ready: usize,
+    /// The storage drain that this site carries out.
+    pub(super) storage_drain: Option<StorageDrainStatus>,
     /// Stale gateway roles.
     pub(super) tombstones: Vec<GatewayTombstone>,
     /// How the zone redundancy of the spec differs from the layout's.
@@ -63,6 +66,7 @@ pub(super) async fn observe(
     let pods = scope::pods(&context.client, cluster).await?;
     let mut picture = count(cluster, &nodes, &pods);
     picture.facts.fault = fault;
+    picture.storage_drain = nodes.iter().find_map(storage_drain);
     picture.facts.declared = decision.declared();
     picture.facts.follows = decision.effective() == LayoutSiteRole::Follower;
     if picture.facts.wanted > 0 || cluster.spec.storage.is_none() {
@@ -89,6 +93,21 @@ pub(super) async fn observe(
         };
     }
     Ok(picture)
+}
+
+/// The drain of a node, as the status of its cluster tells it. A Follower's node has none.
+fn storage_drain(node: &GarageNode) -> Option<StorageDrainStatus> {
+    let status = node.status.as_ref()?;
+    let proof = status.drain.as_ref().filter(|_| is_leaving(node))?;
+    let message = find(&status.conditions, DRAIN_PREPARED).map(|condition| condition.message.clone());
+    Some(StorageDrainStatus {
+        node: node.name_any(),
+        node_id: status.node_id.clone().unwrap_or_default(),
+        started_at: proof.started_at.clone(),
+        quiet_since: proof.quiet_since.clone(),
+        completed_at: proof.completed_at.clone(),
+        message: message.unwrap_or_default(),
+    })
 }
 
 /// Managed nodes that stay.

@@ -4,6 +4,7 @@ mod deletion;
 mod garage;
 mod identity;
 mod orphan;
+mod proof;
 mod removal;
 mod status;
 mod workload;

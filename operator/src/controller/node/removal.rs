@@ -5,15 +5,19 @@ use super::super::endpoints::Endpoints;
 use super::super::error::{ReconcileError, chain};
 use super::super::layout::{Outcome, converge};
 use super::super::scope;
-use super::authority_of;
 use super::status::Observation;
+use super::{authority_of, proof};
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{identity, intent};
+use crate::decision::drain_proof::DrainProof;
 use crate::decision::mutation::is_settled;
 use crate::decision::node_state::Drain;
 use crate::garage::{AdminClient, AdminError, ClusterLayout, ClusterStatus};
 use crate::guard::{LayoutAuthority, LayoutOperation};
+
+/// The first write of a removal.
+const OPERATION: LayoutOperation = LayoutOperation::UpdateClusterLayout;
 
 /// Takes the role of `node` one step further out of the layout. The answer's `facts.drain` says how far it is.
 pub(super) async fn advance(
@@ -29,8 +33,8 @@ pub(super) async fn advance(
     let authority = authority_of(context, cluster);
     let nodes = scope::nodes(&context.client, cluster).await?;
     let removal =
-        Removal { context, cluster, nodes: &nodes, authority: &authority, admin: endpoints.service() };
-    Ok(match removal.step(&id).await {
+        Removal { context, cluster, node, nodes: &nodes, authority: &authority, admin: endpoints.service() };
+    Ok(match removal.step(&id).await? {
         Ok(observation) => observation,
         Err(error) => Observation::draining(Drain::Preparing(chain(&error))),
     })
@@ -39,27 +43,35 @@ pub(super) async fn advance(
 struct Removal<'a> {
     context: &'a Context,
     cluster: &'a GarageCluster,
+    node: &'a GarageNode,
     nodes: &'a [GarageNode],
     authority: &'a LayoutAuthority,
     admin: AdminClient,
 }
 
 impl Removal<'_> {
-    async fn step(&self, id: &str) -> Result<Observation, AdminError> {
-        let (status, layout) = self.read().await?;
+    async fn step(&self, id: &str) -> Result<Result<Observation, AdminError>, ReconcileError> {
+        let (status, layout) = match self.read().await {
+            Ok(read) => read,
+            Err(error) => return Ok(Err(error)),
+        };
         let staged = layout.staged_role_changes.iter().any(|change| change.id.eq_ignore_ascii_case(id));
         let gone = layout.role(id).is_none();
-        if gone && !staged {
-            let drain = self.after_removal().await?;
-            return Ok(seen(id, &status, &layout, drain));
-        }
-        if let Err(refusal) = self.authority.permit(LayoutOperation::UpdateClusterLayout) {
-            let drain = if gone { self.after_removal().await? } else { Drain::Blocked(refusal.to_string()) };
-            return Ok(seen(id, &status, &layout, drain));
-        }
-        let drain = self.remove().await;
-        let (status, layout) = self.read().await?;
-        Ok(seen(id, &status, &layout, drain))
+        let permitted = if gone && !staged { None } else { Some(self.authority.permit(OPERATION)) };
+        let (drain, proof) = match permitted {
+            Some(Err(refusal)) if !gone => (Drain::Blocked(refusal.to_string()), None),
+            None | Some(Err(_)) => self.after_removal(id, &layout).await,
+            Some(Ok(_)) => {
+                let proof = proof::begin(self.context, self.node).await?;
+                (self.remove().await, proof)
+            }
+        };
+        let read = self.read().await;
+        let (status, layout) = read.unwrap_or((status, layout));
+        let mut observation = Observation::seen(id, &status, &layout, None);
+        observation.facts.drain = Some(drain);
+        observation.proof = proof.or_else(|| proof::recorded(self.node).cloned());
+        Ok(Ok(observation))
     }
 
     /// The full status and layout read of every pass.
@@ -81,17 +93,16 @@ impl Removal<'_> {
         }
     }
 
-    /// The node still serves what the older version placed on it until everyone has synced.
-    async fn after_removal(&self) -> Result<Drain, AdminError> {
-        if !is_settled(&self.admin.layout_history().await?) {
-            return Ok(Drain::Preparing("an older layout version is still draining".to_owned()));
+    /// The node still serves what the older version placed on it until everyone has synced; and if this site removed
+    /// the role, until its blocks are proved elsewhere.
+    async fn after_removal(&self, id: &str, layout: &ClusterLayout) -> (Drain, Option<DrainProof>) {
+        let settled = match self.admin.layout_history().await {
+            Ok(history) => is_settled(&history),
+            Err(error) => return (Drain::Preparing(chain(&error)), None),
+        };
+        if !settled {
+            return (Drain::Preparing("an older layout version is still draining".to_owned()), None);
         }
-        Ok(Drain::Prepared)
+        proof::advance(self.context, self.node, &self.admin, id, layout).await
     }
-}
-
-fn seen(id: &str, status: &ClusterStatus, layout: &ClusterLayout, drain: Drain) -> Observation {
-    let mut observation = Observation::seen(id, status, layout, None);
-    observation.facts.drain = Some(drain);
-    observation
 }

@@ -11,6 +11,7 @@ use super::super::error::ReconcileError;
 use crate::api::condition::merge;
 use crate::api::v1beta1::{GarageNode, GarageNodeStatus};
 use crate::api::v1beta2::GarageCluster;
+use crate::decision::drain_proof::DrainProof;
 use crate::decision::node_state::{Drain, NodeFacts, Obstacle, conditions, phase};
 use crate::garage::{ClusterLayout, ClusterStatus};
 
@@ -21,6 +22,8 @@ pub(super) struct Observation {
     pub(super) facts: NodeFacts,
     /// What Garage said; `None` when it was not asked.
     pub(super) seen: Option<Seen>,
+    /// How far a drain by this site is; `None` leaves it as recorded.
+    pub(super) proof: Option<DrainProof>,
 }
 
 /// What Garage said about a node.
@@ -33,12 +36,12 @@ pub(super) struct Seen {
 impl Observation {
     /// Garage was not asked, or did not answer.
     pub(super) fn obstructed(obstacle: Obstacle) -> Self {
-        Self { facts: NodeFacts { obstacle: Some(obstacle), ..NodeFacts::default() }, seen: None }
+        Self { facts: NodeFacts { obstacle: Some(obstacle), ..NodeFacts::default() }, ..Self::default() }
     }
 
     /// The node is on its way out, and Garage was not asked or did not answer.
     pub(super) fn draining(drain: Drain) -> Self {
-        Self { facts: NodeFacts { drain: Some(drain), ..NodeFacts::default() }, seen: None }
+        Self { facts: NodeFacts { drain: Some(drain), ..NodeFacts::default() }, ..Self::default() }
     }
 
     /// What Garage says about the node `id`.
@@ -56,7 +59,7 @@ impl Observation {
             ..NodeFacts::default()
         };
         let seen = Seen { layout_version: layout.version, zone: role.map(|role| role.zone.clone()) };
-        Self { facts, seen: Some(seen) }
+        Self { facts, seen: Some(seen), proof: None }
     }
 }
 
@@ -106,6 +109,11 @@ fn next(
         after.zone.clone_from(&seen.zone);
     } else {
         after.connected = false;
+    }
+    if facts.drain.is_none() {
+        after.drain = None;
+    } else if observation.proof.is_some() {
+        after.drain.clone_from(&observation.proof);
     }
     after.conditions = merge(&before.conditions, &conditions(facts), generation, now);
     after

@@ -1,0 +1,140 @@
+//! Whether a change of a `GarageCluster` is admitted (design record "Immutability and transitions", operator contract
+//! §4.2 "Freezes"). The same rules hold for every served version.
+
+use super::spec_rules::{objections, self_connections};
+use crate::api::layout::{LayoutPolicy, LayoutSiteRole};
+use crate::api::observed::FactorMigrationStatus;
+use crate::api::v1beta2::{GarageCluster, GarageClusterStatus};
+use crate::resources::auto_nodes::zone;
+
+/// What is done to the object.
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'a> {
+    /// It is made.
+    Create(&'a GarageCluster),
+    /// It is edited.
+    Update {
+        /// As it was, with its status.
+        old: &'a GarageCluster,
+        /// As it shall be.
+        new: &'a GarageCluster,
+    },
+    /// It is deleted.
+    Delete(&'a GarageCluster),
+}
+
+/// The answer to a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Admission {
+    /// Why it is refused; `None` admits it.
+    pub refusal: Option<String>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+/// Judges a change.
+pub fn admit(change: Change<'_>) -> Admission {
+    match change {
+        Change::Create(new) => Admission { refusal: spec_refusal(new), warnings: Vec::new() },
+        Change::Update { new, .. } if new.metadata.deletion_timestamp.is_some() => Admission::default(),
+        Change::Update { old, new } if old.spec == new.spec => Admission::default(),
+        Change::Update { old, new } => {
+            let refusal = transition_refusal(old, new).or_else(|| spec_refusal(new));
+            Admission { refusal, warnings: warnings(old, new) }
+        }
+        Change::Delete(old) => Admission { refusal: deletion_refusal(old), warnings: Vec::new() },
+    }
+}
+
+fn spec_refusal(cluster: &GarageCluster) -> Option<String> {
+    let mut found = objections(&cluster.spec);
+    found.extend(self_connections(&cluster.spec, &zone(cluster)));
+    (!found.is_empty()).then(|| found.join("; "))
+}
+
+/// Absent means Writer: absent to Follower is a demotion, Follower to absent a promotion.
+fn role(cluster: &GarageCluster) -> LayoutSiteRole {
+    cluster.spec.site_role().unwrap_or(LayoutSiteRole::Writer)
+}
+
+fn transition_refusal(old: &GarageCluster, new: &GarageCluster) -> Option<String> {
+    let status = old.status.clone().unwrap_or_default();
+    let (before, after) = (role(old), role(new));
+    if (before, after) == (LayoutSiteRole::Writer, LayoutSiteRole::Follower)
+        && let Some(transaction) = transaction(&status)
+    {
+        return Some(format!(
+            "layoutManagement.siteRole: Writer to Follower is refused while {transaction} is recorded; a Follower \
+             could not finish it"
+        ));
+    }
+    if let Some(drain) = &status.storage_drain {
+        let what = if (before, after) == (LayoutSiteRole::Follower, LayoutSiteRole::Writer) {
+            "the promotion"
+        } else {
+            "any change of the spec"
+        };
+        return Some(format!(
+            "{what} is refused while status.storageDrain of node {:?} is recorded",
+            drain.node
+        ));
+    }
+    if status.storage_rollout.is_some() && old.spec.storage != new.spec.storage {
+        return Some("spec.storage is frozen while status.storageRollout is recorded".to_owned());
+    }
+    immutable_refusal(old, new)
+}
+
+fn immutable_refusal(old: &GarageCluster, new: &GarageCluster) -> Option<String> {
+    if (old.spec.storage_policy(), new.spec.storage_policy()) == (LayoutPolicy::Manual, LayoutPolicy::Auto) {
+        return Some("layoutPolicy: Manual to Auto is not supported".to_owned());
+    }
+    if old.spec.network.rpc_secret_ref != new.spec.network.rpc_secret_ref {
+        return Some(
+            "network.rpcSecretRef is immutable: the nodes of a federation share their RPC secret".to_owned(),
+        );
+    }
+    None
+}
+
+/// The multi-step layout transaction that is recorded, by its name in the status.
+fn transaction(status: &GarageClusterStatus) -> Option<String> {
+    if let Some(drain) = &status.storage_drain {
+        return Some(format!("status.storageDrain of node {:?}", drain.node));
+    }
+    if let Some(rollout) = &status.storage_rollout {
+        return Some(format!("status.storageRollout of node {:?}", rollout.node));
+    }
+    let migration = status.factor_migration.as_ref().filter(|migration| is_in_flight(migration))?;
+    Some(format!("status.factorMigration in phase {}", migration.phase))
+}
+
+/// A migration that is over, or has not begun, does not count.
+fn is_in_flight(migration: &FactorMigrationStatus) -> bool {
+    !matches!(migration.phase.as_str(), "" | "Completed" | "Failed")
+}
+
+fn warnings(old: &GarageCluster, new: &GarageCluster) -> Vec<String> {
+    let mut found = Vec::new();
+    if (role(old), role(new)) == (LayoutSiteRole::Follower, LayoutSiteRole::Writer) {
+        found.push(
+            "this site becomes a layout writer: demote the previous writer first, two writers break the layout"
+                .to_owned(),
+        );
+    }
+    if role(new) == LayoutSiteRole::Follower && old.spec.replication != new.spec.replication {
+        found.push("spec.replication changes on a Follower: change it on the writer site, too".to_owned());
+    }
+    found
+}
+
+fn deletion_refusal(cluster: &GarageCluster) -> Option<String> {
+    let undecided = cluster.spec.deletion_policy.is_none() && !cluster.spec.remote_clusters.is_empty();
+    undecided.then(|| {
+        "a federated cluster is deleted only with deletionPolicy Destroy or Drain; set one".to_owned()
+    })
+}
+
+#[cfg(test)]
+#[path = "admission_tests.rs"]
+mod tests;
