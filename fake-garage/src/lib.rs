@@ -5,6 +5,7 @@
 //! | [`layout`] | the layout protocol: pure values and rules; start here to learn it |
 //! | [`mesh`] | nodes and what goes on between them: a simulation without I/O |
 //! | [`admin`] | the admin API as Garage answers it |
+//! | [`replay`] | holding it to recorded answers of real Garage |
 //! | [`hub`] | the process around it: sockets, control API, history |
 //!
 //! Facts about Garage come from the Garage admin reference, whose sections are named where they are used.
@@ -13,5 +14,6 @@ pub mod admin;
 pub mod hub;
 pub mod layout;
 pub mod mesh;
+pub mod replay;
 
 pub use hub::{ControlToken, Hub, NodeNetwork, Options, ServeError, serve};

@@ -1,7 +1,7 @@
 //! `fake-garage`: the hub, and replays of recorded sessions.
 //!
-//! Exit codes: 0 fine, 1 an error while running, 2 a mistake in the command line or its files, 96 the hub could not
-//! start (an address taken, the history exists).
+//! Exit codes: 0 fine, 1 an error while running, 2 a mistake in the command line or its files, 3 a replay is not as
+//! recorded, 96 the hub could not start (an address taken, the history exists).
 
 use std::process::ExitCode;
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod replay;
 mod serve;
 
 use std::error::Error;
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use fake_garage::ServeError;
+use fake_garage::replay::ScriptError;
 
 /// A recording fake of the Garage admin API and cluster layout.
 #[derive(Debug, Parser)]
@@ -19,12 +21,14 @@ pub(crate) struct Command {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 fine · 1 error while running · 2 mistake in the command line or its files · \
-                          96 the hub could not start";
+                          3 a replay is not as recorded · 96 the hub could not start";
 
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Run a hub: nodes of any number of meshes, a control API, proxies, one recorded history.
     Serve(serve::Serve),
+    /// Play recorded sessions with real Garage to the fake, and compare every answer.
+    Replay(replay::Replay),
 }
 
 /// Why a command ended without success.
@@ -46,6 +50,14 @@ pub(crate) enum CliError {
         /// What is wrong.
         problem: String,
     },
+    /// A file is no recorded session.
+    #[error("cannot replay {}", .path.display())]
+    Script {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ScriptError,
+    },
     /// The runtime could not start.
     #[error("cannot start")]
     Runtime(#[source] io::Error),
@@ -59,6 +71,7 @@ impl Command {
     pub(crate) fn run(self) -> Result<ExitCode, CliError> {
         match self.action {
             Action::Serve(serve) => serve.run(),
+            Action::Replay(replay) => replay.run(),
         }
     }
 }
@@ -74,7 +87,7 @@ impl CliError {
             cause = error.source();
         }
         ExitCode::from(match self {
-            Self::Read { .. } | Self::BadFile { .. } => 2,
+            Self::Read { .. } | Self::BadFile { .. } | Self::Script { .. } => 2,
             Self::Serve(ServeError::Listen { .. } | ServeError::Begin(_)) => 96,
             Self::Runtime(_) | Self::Serve(ServeError::Record(_)) => 1,
         })

@@ -139,6 +139,15 @@ impl Mesh {
         self.outputs.push(Output::Layout { node: index, event: LayoutEvent::Reset { from } });
     }
 
+    /// Empties the files of a node whose process has ended, and gives it the identity `id`.
+    pub fn erase(&mut self, index: NodeIndex, id: NodeId) {
+        self.by_id.insert(id, index);
+        let node = self.node_mut(index);
+        node.id = id;
+        node.files = Files::default();
+        node.incarnation += 1;
+    }
+
     /// Gives a node whose process has ended another configuration. Its name stays.
     pub fn configure(&mut self, index: NodeIndex, config: NodeConfig) {
         let node = self.node_mut(index);

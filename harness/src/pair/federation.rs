@@ -1,4 +1,4 @@
-//! Two local sites with a hub, agents and the operator under test: the pair that a supervisor owns.
+//! Two local sites with a hub, an agent and the operator under test: the pair that a supervisor owns.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub struct PairOptions {
 /// Finds, or builds, the operator to run.
 pub type ResolveOperator = fn(PairOptions, Context) -> BoxFuture<'static, Result<PathBuf, AnyError>>;
 
-/// Two local sites with a hub, agents and the operator under test.
+/// Two local sites with a hub, an agent and the operator under test.
 #[derive(Debug)]
 pub struct Federation {
     /// The operator's definitions and permissions.
@@ -125,14 +125,14 @@ struct RunningFederation {
 }
 
 impl RunningFederation {
-    /// Puts agents and operators onto sites that are there.
+    /// Puts the agent and the operators onto sites that are there.
     async fn furnish(
         context: Context,
         program: PathBuf,
         hub: RunningHub,
         sites: LocalPair,
     ) -> Result<Self, AnyError> {
-        context.progress.report("agents", "starting");
+        context.progress.report("agent", "starting");
         let agent = start_agent(&sites, &hub).await?;
         context.progress.report("operators", "starting");
         let start = |site: Site| start_operator(&context, &program, &sites, site);
@@ -159,10 +159,10 @@ impl RunningFederation {
 }
 
 async fn start_agent(sites: &LocalPair, hub: &RunningHub) -> Result<Agent, AnyError> {
-    let client = |site| sites.at(site).client(Identity::Agent);
-    let (east, west) = try_join(client(Site::East), client(Site::West)).await?;
+    let client = async |site: Site| sites.at(site).client(Identity::Agent).await;
+    let clients = PerSite { east: client(Site::East).await?, west: client(Site::West).await? };
     let runtime = Arc::new(GarageRuntime::new(hub.client.clone()));
-    Ok(Agent::start(PerSite { east, west }, runtime.clone(), runtime).await?)
+    Ok(Agent::start(clients, runtime.clone(), runtime).await?)
 }
 
 async fn start_operator(

@@ -105,6 +105,7 @@ pub async fn down(root: &StateRoot, options: &DownOptions) -> Result<Vec<PairDow
     for entry in folder::entries(root)? {
         done.extend(one(root, entry, options).await?);
     }
+    // A supervisor that has removed its folder holds this lock until it has ended.
     if let Some(lock) = root.lock().await? {
         root.remove_if_empty(&lock);
     }

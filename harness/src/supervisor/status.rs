@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{
-    control::Control,
+    control::{Control, ControlError},
     folder::{self, Entry, Owner, PairFolder},
     life::{Holder, Phase},
     protocol::{Ask, Reply, Report},
@@ -115,12 +115,25 @@ async fn report(folder: &PairFolder) -> Result<Report, PairState> {
     if folder::is_held(&folder.path).is_ok_and(|held| !held) {
         return Err(PairState::Dead);
     }
-    let silent = |_| PairState::Unresponsive;
-    let mut control = Control::open(&folder.path, ANSWER_DEADLINE).await.map_err(silent)?;
-    match control.ask(Ask::Status).await.map_err(silent)? {
-        Reply::Status(report) => Ok(report),
-        _ => Err(PairState::Unresponsive),
+    match ask(folder).await {
+        Ok(Reply::Status(report)) => Ok(report),
+        Err(ControlError::Gone { .. }) => Err(gone(folder).await),
+        Ok(_) | Err(_) => Err(PairState::Unresponsive),
     }
+}
+
+async fn ask(folder: &PairFolder) -> Result<Reply, ControlError> {
+    Control::open(&folder.path, ANSWER_DEADLINE).await?.ask(Ask::Status).await
+}
+
+/// A supervisor that takes no connections is about to end, or has ended by now.
+async fn gone(folder: &PairFolder) -> PairState {
+    if let Ok(supervisor) = folder.supervisor()
+        && supervisor.ended(ANSWER_DEADLINE).await.is_ok_and(|ended| ended)
+    {
+        return PairState::Dead;
+    }
+    PairState::Unresponsive
 }
 
 fn state(report: &Report) -> PairState {

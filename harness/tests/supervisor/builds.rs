@@ -24,7 +24,9 @@ pub(crate) fn trials() -> Vec<Trial> {
 /// A copy of this executable, and a new one in the same place when called again.
 fn install(scene: &Scene) -> PathBuf {
     let (path, new) = (scene.elsewhere("program"), scene.elsewhere("program.new"));
-    fs::copy(harness::entry::executable().unwrap(), &new).unwrap();
+    // Not by this process: what it forks meanwhile would hold the file open for writing, so it could not be run.
+    let this = std::env::current_exe().unwrap();
+    assert!(std::process::Command::new("cp").args([&this, &new]).status().unwrap().success());
     fs::rename(&new, &path).unwrap();
     path
 }

@@ -113,7 +113,10 @@ async fn recycled(scene: Scene) {
     assert!(client.supervisor().kill().unwrap());
     assert!(client.supervisor().ended(DEADLINE).await.unwrap());
     let mut text: serde_json::Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    let stranger_start =
+        ProcessIdentity::of(i32::try_from(stranger.id()).unwrap()).unwrap().unwrap().start_time;
     text["pid"] = stranger.id().into();
+    text["startTime"] = (stranger_start - 1).into();
     fs::write(&record, text.to_string()).unwrap();
     assert!(scene.down().await[0].is_gone());
     assert_eq!(stranger.try_wait().unwrap(), None);

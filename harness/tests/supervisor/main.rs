@@ -15,6 +15,7 @@ mod holding;
 mod killing;
 mod leftovers;
 mod scene;
+mod soak;
 mod taking_down;
 
 use harness::entry::{Helpers, intercept};
@@ -25,7 +26,8 @@ fn main() {
     let helpers = Helpers::new()
         .supervising(dummy::make)
         .with(dummy::PART, dummy::part)
-        .with(client::COMMAND, client::run);
+        .with(client::COMMAND, client::run)
+        .with(soak::COMMAND, soak::run);
     intercept(&helpers);
     let args = Arguments::from_args();
     let trials = [
@@ -35,6 +37,7 @@ fn main() {
         taking_down::trials(),
         leftovers::trials(),
         builds::trials(),
+        soak::trials(),
     ];
     libtest_mimic::run(&args, trials.into_iter().flatten().collect()).exit();
 }

@@ -9,6 +9,10 @@ pub const READY: &str = "Ready";
 pub const LAYOUT_WRITER: &str = "LayoutWriter";
 /// Whether this Follower has work that only a Writer may do.
 pub const AWAITING_LAYOUT_WRITER: &str = "AwaitingLayoutWriter";
+/// Whether stale gateway roles wait for their removal; absent while there are none.
+pub const GATEWAY_TOMBSTONES: &str = "GatewayTombstones";
+/// How far a node is on its way out of the layout; absent while it stays.
+pub const DRAIN_PREPARED: &str = "DrainPrepared";
 
 /// Whether a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -135,3 +135,19 @@ async fn write_finalizers<K: Applied>(
         .map(drop)
         .map_err(ReconcileError::kube(what("write the finalizers of", object)))
 }
+
+/// Removes annotations.
+pub async fn remove_annotations<K: Applied>(
+    client: &Client,
+    object: &K,
+    keys: &[&str],
+) -> Result<(), ReconcileError> {
+    let removed: serde_json::Map<String, Value> =
+        keys.iter().map(|key| ((*key).to_owned(), Value::Null)).collect();
+    let patch = json!({ "metadata": { "annotations": removed } });
+    api_of(client, object)
+        .patch(&object.name_any(), &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .map(drop)
+        .map_err(ReconcileError::kube(what("remove annotations of", object)))
+}

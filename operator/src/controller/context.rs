@@ -1,10 +1,12 @@
 //! What every reconcile can use.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::Client;
 use kube::runtime::reflector::Store;
 
+use super::events::Events;
 use super::locks::LayoutLocks;
 use super::pace::Paces;
 use crate::api::v1beta1::GarageNode;
@@ -27,6 +29,10 @@ pub struct Settings {
     pub deadlines: Deadlines,
     /// Reconciles of one kind at the same time.
     pub concurrency: u16,
+    /// How long a gateway must be down for its role to be stale.
+    pub tombstone_age: Duration,
+    /// How long a node may be without a role before an event tells it.
+    pub roleless_warning: Duration,
 }
 
 /// What every reconcile of one watch scope can use.
@@ -41,6 +47,8 @@ pub struct Context {
     pub guard: LayoutGuard,
     /// Metrics.
     pub metrics: Arc<Metrics>,
+    /// Kubernetes events.
+    pub events: Events,
     /// One layout mutation per layout owner at a time.
     pub locks: LayoutLocks,
     /// How long each object has been pending, and failing.

@@ -4,10 +4,12 @@ use kube::ResourceExt;
 
 use super::context::Context;
 use super::error::ReconcileError;
+use super::roles::{decide, neighbours};
 use super::secrets::{MissingToken, token};
 use crate::api::federation::RemoteCluster;
-use crate::api::secret::{ADMIN_TOKEN_KEY, REMOTE_TOKEN_KEY};
+use crate::api::secret::{ADMIN_TOKEN_KEY, REMOTE_TOKEN_KEY, SecretKeyRef};
 use crate::api::v1beta2::GarageCluster;
+use crate::decision::ownership::next_owner;
 use crate::garage::{AdminClient, Token};
 
 /// The admin clients of one cluster.
@@ -16,6 +18,7 @@ pub struct Endpoints {
     http: reqwest::Client,
     deadlines: crate::garage::Deadlines,
     service: String,
+    service_token: Token,
     port: u16,
     token: Token,
 }
@@ -26,31 +29,43 @@ impl Endpoints {
         context: &Context,
         cluster: &GarageCluster,
     ) -> Result<Result<Self, MissingToken>, ReconcileError> {
+        let owner = owner_of(context, cluster);
+        let connect = owner.spec.connect_to.as_ref().filter(|connect| connect.admin_api_endpoint.is_some());
+        let owner_token = owner.spec.admin.admin_token_secret_ref.as_ref();
+        let reference = connect.and_then(|connect| connect.admin_token_secret_ref.as_ref()).or(owner_token);
+        let own_token = cluster.spec.admin.admin_token_secret_ref.as_ref();
         let namespace = cluster.namespace().unwrap_or_default();
-        let spec = &cluster.spec;
-        let connect = spec.connect_to.as_ref().filter(|connect| connect.admin_api_endpoint.is_some());
-        let own_token = spec.admin.admin_token_secret_ref.as_ref();
-        let reference = connect.and_then(|connect| connect.admin_token_secret_ref.as_ref()).or(own_token);
-        let Some(reference) = reference else { return Ok(Err(MissingToken::NoReference)) };
-        let token = match token(&context.client, &namespace, reference, ADMIN_TOKEN_KEY).await? {
+        let read = async |reference: Option<&SecretKeyRef>| match reference {
+            Some(reference) => token(&context.client, &namespace, reference, ADMIN_TOKEN_KEY).await,
+            None => Ok(Err(MissingToken::NoReference)),
+        };
+        let service_token = match read(reference.or(own_token)).await? {
             Ok(token) => token,
             Err(missing) => return Ok(Err(missing)),
         };
+        let token = match own_token {
+            Some(_) if own_token != reference => match read(own_token).await? {
+                Ok(token) => token,
+                Err(missing) => return Ok(Err(missing)),
+            },
+            _ => service_token.clone(),
+        };
         let service = connect
             .and_then(|connect| connect.admin_api_endpoint.clone())
-            .unwrap_or_else(|| service_endpoint(cluster, &context.settings.cluster_domain));
+            .unwrap_or_else(|| service_endpoint(&owner, &context.settings.cluster_domain));
         Ok(Ok(Self {
             http: context.http.clone(),
             deadlines: context.settings.deadlines,
             service,
-            port: spec.admin.port(),
+            service_token,
+            port: cluster.spec.admin.port(),
             token,
         }))
     }
 
-    /// The cluster-level client, through its Service.
+    /// The cluster-level client: the Service of the layout owner, or the URL that `connectTo` names.
     pub fn service(&self) -> AdminClient {
-        self.client(&self.service, self.token.clone())
+        self.client(&self.service, self.service_token.clone())
     }
 
     /// The client of one pod.
@@ -82,6 +97,18 @@ impl Endpoints {
     fn client(&self, endpoint: &str, token: Token) -> AdminClient {
         AdminClient::new(self.http.clone(), endpoint, token, self.deadlines)
     }
+}
+
+/// The cluster whose layout this one acts on. One that cannot be told is answered by the cluster itself: its permits
+/// are refused, and reads do no harm.
+fn owner_of(context: &Context, cluster: &GarageCluster) -> GarageCluster {
+    if next_owner(&cluster.spec).is_none() {
+        return cluster.clone();
+    }
+    let mut neighbours = neighbours(&context.clusters, &cluster.namespace().unwrap_or_default());
+    let decision = decide(cluster, &neighbours);
+    let position = neighbours.iter().position(|neighbour| neighbour.name_any() == decision.owner().name);
+    position.map_or_else(|| cluster.clone(), |position| neighbours.swap_remove(position))
 }
 
 /// The admin endpoint of the Service of a cluster.

@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod context;
 pub mod endpoints;
 pub mod error;
+pub mod events;
 pub mod layout;
 pub mod locks;
 pub mod node;

@@ -21,6 +21,7 @@ use tracing::{debug, warn};
 use super::cluster;
 use super::context::{Context, Settings};
 use super::error::{ReconcileError, chain};
+use super::events::Events;
 use super::locks::LayoutLocks;
 use super::node;
 use super::pace::Paces;
@@ -51,6 +52,7 @@ pub async fn run_scope(shared: Shared, namespace: Option<String>, stop: Cancella
     let clusters = Controller::new(api.of::<GarageCluster>(), watcher::Config::default());
     let nodes = Controller::new(api.of::<GarageNode>(), watcher::Config::default());
     let context = Arc::new(Context {
+        events: Events::new(shared.client.clone()),
         client: shared.client,
         http: shared.http,
         settings: shared.settings,

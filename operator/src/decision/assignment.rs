@@ -68,6 +68,12 @@ pub fn identity(node: &GarageNode) -> Option<String> {
     id.map(|id| id.to_ascii_lowercase())
 }
 
+/// Whether the node is on its way out: deleted, or asked to prepare for it by the `drain` annotation.
+pub fn is_leaving(node: &GarageNode) -> bool {
+    node.metadata.deletion_timestamp.is_some()
+        || node.annotations().get(naming::DRAIN).is_some_and(|value| value == "true")
+}
+
 /// What this cluster wants of the layout: the roles of its nodes, and no roles for those that are leaving.
 ///
 /// An identity that two nodes claim is left alone: nobody can say which of them is right.
@@ -85,7 +91,7 @@ pub fn intent(cluster: &GarageCluster, nodes: &[GarageNode]) -> Result<Intent, I
     };
     for (id, claimants) in claims {
         let [node] = claimants.as_slice() else { continue };
-        if node.metadata.deletion_timestamp.is_some() {
+        if is_leaving(node) {
             intent.removals.insert(id);
         } else {
             intent.roles.push(wanted_role(cluster, node, &id)?);

@@ -1,7 +1,7 @@
 //! Phase and conditions of a `GarageCluster` (operator contract §4.3).
 
 use super::awaiting::{WriterWork, verdicts};
-use crate::api::condition::{READY, Verdict};
+use crate::api::condition::{GATEWAY_TOMBSTONES, READY, Verdict};
 use crate::api::layout::LayoutSiteRole;
 
 /// What a reconcile learnt about a cluster.
@@ -25,6 +25,8 @@ pub struct ClusterFacts {
     pub without_role: Vec<String>,
     /// Other sites that are not fully connected, each with why.
     pub unconnected: Vec<String>,
+    /// Stale gateway roles.
+    pub tombstones: Vec<String>,
     /// Work that only the writer site may do.
     pub work: WriterWork,
 }
@@ -69,6 +71,10 @@ pub fn is_settled(facts: &ClusterFacts) -> bool {
 /// All conditions of the cluster. Those of the layout role are stated only while the spec declares one.
 pub fn conditions(facts: &ClusterFacts) -> Vec<Verdict> {
     let mut conditions = vec![ready(facts)];
+    if !facts.tombstones.is_empty() {
+        let message = format!("stale gateway roles: {}", facts.tombstones.join(", "));
+        conditions.push(Verdict::new(GATEWAY_TOMBSTONES, true, "PendingRemoval", message));
+    }
     if let Some(role) = facts.declared {
         conditions.extend(verdicts(role, &facts.work));
     }

@@ -8,4 +8,6 @@ pub mod drift;
 pub mod mesh;
 pub mod mutation;
 pub mod node_state;
+pub mod operations;
 pub mod ownership;
+pub mod tombstones;

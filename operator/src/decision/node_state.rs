@@ -1,6 +1,6 @@
 //! Phase and conditions of a `GarageNode` (operator contract §4.3).
 
-use crate::api::condition::{READY, Verdict};
+use crate::api::condition::{DRAIN_PREPARED, READY, Verdict};
 
 /// What a reconcile learnt about a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +15,46 @@ pub struct NodeFacts {
     pub waiting: Option<String>,
     /// The object is being deleted.
     pub deleting: bool,
+    /// How far the node is on its way out of the layout; `None` while it stays.
+    pub drain: Option<Drain>,
+}
+
+/// How far a node is on its way out of the layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Drain {
+    /// Its role is gone and the layout is settled.
+    Prepared,
+    /// It never had a role.
+    PreparedNotInLayout,
+    /// Under way; says what it waits for.
+    Preparing(String),
+    /// The writer site has to remove the role, or the role may not be removed; says why.
+    Blocked(String),
+}
+
+impl Drain {
+    /// Whether the node may go.
+    pub fn is_over(&self) -> bool {
+        matches!(self, Self::Prepared | Self::PreparedNotInLayout)
+    }
+
+    /// What it waits for.
+    pub fn waiting(&self) -> Option<&str> {
+        match self {
+            Self::Prepared | Self::PreparedNotInLayout => None,
+            Self::Preparing(why) | Self::Blocked(why) => Some(why),
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let (reason, message) = match self {
+            Self::Prepared => ("PreparedForDeletion", "the role is gone and the layout is settled"),
+            Self::PreparedNotInLayout => ("PreparedNotInLayout", "the node has no role"),
+            Self::Preparing(why) => ("Preparing", why.as_str()),
+            Self::Blocked(why) => ("PreparationBlocked", why.as_str()),
+        };
+        Verdict::new(DRAIN_PREPARED, self.is_over(), reason, message)
+    }
 }
 
 /// What stands in the way of a node.
@@ -43,7 +83,7 @@ impl Obstacle {
 /// Phase of the node.
 pub fn phase(facts: &NodeFacts) -> &'static str {
     match facts {
-        NodeFacts { deleting: true, .. } => "Draining",
+        NodeFacts { deleting: true, .. } | NodeFacts { drain: Some(_), .. } => "Draining",
         NodeFacts { obstacle: Some(Obstacle { failed: true, .. }), .. } => "Failed",
         NodeFacts { obstacle: None, connected: true, in_layout: true, .. } => "Running",
         _ => "Pending",
@@ -52,17 +92,26 @@ pub fn phase(facts: &NodeFacts) -> &'static str {
 
 /// Whether nothing is under way any more.
 pub fn is_settled(facts: &NodeFacts) -> bool {
-    facts.obstacle.is_none()
-        && facts.connected
-        && facts.in_layout
-        && facts.waiting.is_none()
-        && !facts.deleting
+    if facts.deleting {
+        return false;
+    }
+    match &facts.drain {
+        Some(drain) => drain.is_over(),
+        None => facts.obstacle.is_none() && facts.connected && facts.in_layout && facts.waiting.is_none(),
+    }
 }
 
-/// The Ready condition of the node.
-pub fn ready(facts: &NodeFacts) -> Verdict {
+/// All conditions of the node.
+pub fn conditions(facts: &NodeFacts) -> Vec<Verdict> {
+    std::iter::once(ready(facts)).chain(facts.drain.as_ref().map(Drain::verdict)).collect()
+}
+
+fn ready(facts: &NodeFacts) -> Verdict {
     let not = |reason, message: &str| Verdict::new(READY, false, reason, message);
-    let waiting = facts.waiting.as_deref();
+    let waiting = facts.drain.as_ref().and_then(Drain::waiting).or(facts.waiting.as_deref());
+    if facts.drain.is_some() && !facts.deleting {
+        return not("Draining", waiting.unwrap_or("the node is ready to be deleted"));
+    }
     if facts.deleting {
         return not("Deleting", waiting.unwrap_or("the node is being removed"));
     }
@@ -80,7 +129,7 @@ pub fn ready(facts: &NodeFacts) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::{NodeFacts, Obstacle, is_settled, phase, ready};
+    use super::{Drain, NodeFacts, Obstacle, conditions, is_settled, phase, ready};
     use crate::api::condition::Holds;
     use rstest::rstest;
 
@@ -110,6 +159,24 @@ mod tests {
         assert_eq!(phase(&facts), expected);
         let verdict = ready(&facts);
         assert_eq!((verdict.holds, verdict.reason), (holds, reason));
+    }
+
+    #[rstest]
+    #[case(Drain::Prepared, Holds::Yes, "PreparedForDeletion", true)]
+    #[case(Drain::PreparedNotInLayout, Holds::Yes, "PreparedNotInLayout", true)]
+    #[case(Drain::Preparing("w".into()), Holds::No, "Preparing", false)]
+    #[case(Drain::Blocked("w".into()), Holds::No, "PreparationBlocked", false)]
+    fn a_node_on_its_way_out_says_how_far_it_is(
+        #[case] drain: Drain,
+        #[case] holds: Holds,
+        #[case] reason: &str,
+        #[case] settled: bool,
+    ) {
+        let facts = NodeFacts { drain: Some(drain), ..facts(true, true) };
+        let prepared = &conditions(&facts)[1];
+        assert_eq!((prepared.holds, prepared.reason), (holds, reason));
+        assert_eq!(phase(&facts), "Draining");
+        assert_eq!(is_settled(&facts), settled);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct Periods {
     pub lease: Duration,
     /// How long the leader tries to renew before it gives up.
     pub renew: Duration,
-    /// How often it is tried.
+    /// How often the leader renews; candidates look twice as often.
     pub retry: Duration,
 }
 
@@ -57,7 +57,7 @@ impl Elector {
             }
             tokio::select! {
                 () = stop.cancelled() => return false,
-                () = tokio::time::sleep(self.periods.retry) => {}
+                () = tokio::time::sleep(self.periods.retry / 2) => {}
             }
         }
     }

@@ -86,8 +86,8 @@ pub struct RunOptions {
     /// How long the leader tries to renew before it gives up.
     #[arg(long, env = "LEADER_ELECT_RENEW_DEADLINE", default_value = "10s", value_parser = duration)]
     pub leader_elect_renew_deadline: Duration,
-    /// How often it is tried.
-    #[arg(long, env = "LEADER_ELECT_RETRY_PERIOD", default_value = "1s", value_parser = duration)]
+    /// How often the leader renews; candidates look twice as often.
+    #[arg(long, env = "LEADER_ELECT_RETRY_PERIOD", default_value = "2s", value_parser = duration)]
     pub leader_elect_retry_period: Duration,
     /// The namespace the operator runs in.
     #[arg(long, env = "POD_NAMESPACE", value_name = "NAMESPACE", hide = true)]
@@ -123,6 +123,12 @@ pub struct RunOptions {
     /// Format of the logs.
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+    /// How long a gateway must be down for its role to be stale.
+    #[arg(long, env = "TOMBSTONE_AGE", default_value = "10m", value_parser = duration)]
+    pub tombstone_age: Duration,
+    /// How long a node may be without a role before an event tells it.
+    #[arg(long, env = "ROLELESS_WARNING", default_value = "10m", value_parser = duration)]
+    pub roleless_warning: Duration,
     /// Requeue while something is pending that others finish in seconds.
     #[arg(long, env = "REQUEUE_PENDING", default_value = "1s", value_parser = duration)]
     pub requeue_pending: Duration,
@@ -194,6 +200,8 @@ impl RunOptions {
             },
             deadlines: Deadlines::default(),
             concurrency: self.max_concurrent_reconciles,
+            tombstone_age: self.tombstone_age,
+            roleless_warning: self.roleless_warning,
         }
     }
 }

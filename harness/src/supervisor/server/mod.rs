@@ -129,6 +129,7 @@ async fn serve(inherited: Inherited, pair: Arc<dyn Pair>) -> Result<(), Supervis
     };
     shift.answer_until(end.run(starting)).await;
     shift.desk.close().await;
+    teardown::remove(folder, &owner).await;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The end of a pair: parts in order, then whatever is left, then the folder.
+//! The end of a pair: parts in order, then whatever is left, and at the very last the folder.
 
 use std::{sync::Arc, time::Duration};
 
@@ -48,20 +48,28 @@ impl Teardown<'_> {
         {
             tracing::error!(%error, target = %target.display(), "cannot keep the logs");
         }
-        if let Err(error) = removal::remove(self.folder).await {
-            tracing::error!(%error, "cannot remove the folder");
-        }
-        remove_root(self.folder, self.owner).await;
     }
 }
 
-/// The last pair takes the root with it.
-async fn remove_root(folder: &PairFolder, owner: &Owner) {
-    let Some(root) = StateRoot::of(&folder.path, owner.root_stays) else { return };
-    match root.lock().await {
-        Ok(Some(lock)) => root.remove_if_empty(&lock),
-        Ok(None) => {}
-        Err(error) => tracing::warn!(%error, "cannot tidy the state folder"),
+/// Removes the pair's folder, the very last thing a supervisor does, and with the last pair the root.
+///
+/// The root's lock stays held until the kernel takes it from the ended process: whoever finds the folder gone and
+/// then gets the lock knows that the supervisor is gone as well.
+pub(super) async fn remove(folder: &PairFolder, owner: &Owner) {
+    let root = StateRoot::of(&folder.path, owner.root_stays);
+    let lock = match &root {
+        Some(root) => root.lock().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "removing the folder without the lock");
+            None
+        }),
+        None => None,
+    };
+    if let Err(error) = removal::remove(folder).await {
+        tracing::error!(%error, "cannot remove the folder");
+    }
+    if let (Some(root), Some(lock)) = (root, lock) {
+        root.remove_if_empty(&lock);
+        std::mem::forget(lock);
     }
 }
 

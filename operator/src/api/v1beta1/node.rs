@@ -11,6 +11,7 @@ use crate::api::federation::ClusterRef;
 use crate::api::layout::LayoutSiteRole;
 use crate::api::network::RPC_PORT;
 use crate::api::quantity::ByteQuantity;
+use crate::api::secret::SecretKeyRef;
 use crate::api::storage::NodeStorage;
 
 /// The wanted state of one Garage node.
@@ -136,6 +137,9 @@ pub struct GarageNodeStatus {
     /// The admin endpoint of the cluster, for the time after the cluster is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_admin_endpoint: Option<String>,
+    /// The Secret with the token for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_admin_token_ref: Option<SecretKeyRef>,
     /// The layout role of the cluster when it was last seen, for the time after the cluster is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site_role: Option<LayoutSiteRole>,

@@ -5,8 +5,10 @@ mod deletion;
 mod federation;
 mod mesh;
 mod observe;
+mod operations;
 mod rpc_secret;
 mod status;
+mod upkeep;
 
 use std::sync::Arc;
 
@@ -19,7 +21,7 @@ use super::error::ReconcileError;
 use super::roles;
 use crate::api::naming::CLUSTER_FINALIZER;
 use crate::api::v1beta2::GarageCluster;
-use crate::decision::cluster_state::is_settled;
+use crate::decision::cluster_state::{ClusterFacts, is_settled};
 
 /// One reconcile of a `GarageCluster`.
 pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Result<Action, ReconcileError> {
@@ -31,11 +33,30 @@ pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Re
     let decision = roles::decide(&cluster, &roles::neighbours(&context.clusters, &namespace(&cluster)));
     let shown = decision.declared().map(|_| decision.effective());
     context.metrics.site_role(&decision.cluster().to_string(), shown);
+    let authority = context.guard.authority(decision);
+    let mut cluster = cluster.as_ref().clone();
+    operations::handle(&context, &mut cluster, &authority).await?;
     let fault = children::ensure(&context, &cluster).await?;
-    let picture = observe::observe(&context, &cluster, &decision, fault).await?;
+    let picture = observe::observe(&context, &cluster, authority.decision(), fault).await?;
     let settled = is_settled(&picture.facts);
     status::write(&context, &cluster, &picture).await?;
+    upkeep::keep(&context, &cluster, &picture, &authority).await?;
+    tell_long_awaiting(&context, &cluster, &picture.facts).await;
     Ok(next_look(&context, &cluster, settled))
+}
+
+/// One event, not one per reconcile, when nodes stay without a role for long.
+async fn tell_long_awaiting(context: &Context, cluster: &GarageCluster, facts: &ClusterFacts) {
+    const REASON: &str = "AwaitingLayoutWriter";
+    let nodes = &facts.work.without_role;
+    if nodes.is_empty() {
+        context.events.forget(cluster, REASON);
+        return;
+    }
+    if context.paces.pending_for(&pace_key(cluster)) >= context.settings.roleless_warning {
+        let note = format!("{} are still without a role; the writer site must assign them", nodes.join(", "));
+        context.events.warn_once(cluster, REASON, "AwaitLayoutWriter", &note).await;
+    }
 }
 
 fn namespace(cluster: &GarageCluster) -> String {

@@ -11,11 +11,13 @@ use super::super::error::{ReconcileError, chain};
 use super::super::scope::{self, is_ready};
 use super::{federation, mesh};
 use crate::api::layout::LayoutSiteRole;
+use crate::api::observed::GatewayTombstone;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
-use crate::decision::assignment::{identity, is_managed, wanted_parameters};
+use crate::decision::assignment::{identity, is_leaving, is_managed, wanted_parameters};
 use crate::decision::awaiting::WriterWork;
 use crate::decision::cluster_state::ClusterFacts;
+use crate::decision::tombstones::stale_gateways;
 use crate::garage::{
     AdminError, ClusterHealth, ClusterLayout, ClusterStatus, LayoutParameters, ZoneRedundancy,
 };
@@ -31,6 +33,10 @@ pub(super) struct Picture {
     pub(super) storage: usize,
     /// Those whose pod is ready.
     pub(super) storage_ready: usize,
+    /// Stale gateway roles.
+    pub(super) tombstones: Vec<GatewayTombstone>,
+    /// How the zone redundancy of the spec differs from the layout's.
+    pub(super) replication_drift: Option<String>,
     /// What Garage said; `None` when it could not be asked.
     pub(super) garage: Option<GarageView>,
 }
@@ -64,8 +70,23 @@ pub(super) async fn observe(
     }
     let layout = picture.garage.as_ref().map(|garage| &garage.layout);
     picture.facts.without_role = without_role(&nodes, layout);
+    picture.replication_drift = layout.and_then(|layout| replication_drift(cluster, layout));
+    picture.tombstones = match &picture.garage {
+        Some(view) => stale_gateways(cluster, &nodes, &view.status, context.settings.tombstone_age.as_secs()),
+        None => cluster
+            .status
+            .as_ref()
+            .map(|status| status.pending_gateway_tombstones.clone())
+            .unwrap_or_default(),
+    };
+    picture.facts.tombstones = picture.tombstones.iter().map(|tombstone| tombstone.node_id.clone()).collect();
     if picture.facts.follows {
-        picture.facts.work = writer_work(cluster, &nodes, layout, &picture.facts.without_role);
+        picture.facts.work = WriterWork {
+            without_role: picture.facts.without_role.clone(),
+            role_removals: role_removals(&nodes, layout),
+            tombstones: picture.facts.tombstones.clone(),
+            replication_drift: picture.replication_drift.clone(),
+        };
     }
     Ok(picture)
 }
@@ -87,7 +108,7 @@ fn count(cluster: &GarageCluster, nodes: &[GarageNode], pods: &BTreeMap<String, 
         facts,
         storage: staying(nodes).filter(storage).count(),
         storage_ready: staying(nodes).filter(storage).filter(ready).count(),
-        garage: None,
+        ..Picture::default()
     }
 }
 
@@ -132,32 +153,24 @@ async fn read(endpoints: &Endpoints) -> Result<GarageView, AdminError> {
     Ok(GarageView { status, layout, health })
 }
 
-/// Managed nodes without a role. While the layout cannot be read, the word of each node's own reconcile counts.
-fn without_role(nodes: &[GarageNode], layout: Option<&ClusterLayout>) -> Vec<String> {
-    let has_role = |node: &GarageNode| match layout {
+/// Whether the node has a role. While the layout cannot be read, the word of its own reconcile counts.
+fn has_role(node: &GarageNode, layout: Option<&ClusterLayout>) -> bool {
+    match layout {
         Some(layout) => identity(node).is_some_and(|id| layout.role(&id).is_some()),
         None => node.status.as_ref().is_some_and(|status| status.in_layout),
-    };
-    staying(nodes).filter(|node| !has_role(node)).map(ResourceExt::name_any).collect()
+    }
 }
 
-fn writer_work(
-    cluster: &GarageCluster,
-    nodes: &[GarageNode],
-    layout: Option<&ClusterLayout>,
-    without_role: &[String],
-) -> WriterWork {
-    let keeps_role = |node: &&GarageNode| match layout {
-        Some(layout) => identity(node).is_some_and(|id| layout.role(&id).is_some()),
-        None => node.status.as_ref().is_some_and(|status| status.in_layout),
-    };
-    let leaving = nodes.iter().filter(|node| is_managed(node) && node.metadata.deletion_timestamp.is_some());
-    WriterWork {
-        without_role: without_role.to_vec(),
-        role_removals: leaving.filter(keeps_role).map(ResourceExt::name_any).collect(),
-        tombstones: Vec::new(),
-        replication_drift: layout.and_then(|layout| replication_drift(cluster, layout)),
-    }
+/// Managed nodes that should have a role and have none.
+fn without_role(nodes: &[GarageNode], layout: Option<&ClusterLayout>) -> Vec<String> {
+    let staying = staying(nodes).filter(|node| !is_leaving(node));
+    staying.filter(|node| !has_role(node, layout)).map(ResourceExt::name_any).collect()
+}
+
+/// Managed nodes that should have no role and still have one.
+fn role_removals(nodes: &[GarageNode], layout: Option<&ClusterLayout>) -> Vec<String> {
+    let leaving = nodes.iter().filter(|node| is_managed(node) && is_leaving(node));
+    leaving.filter(|node| has_role(node, layout)).map(ResourceExt::name_any).collect()
 }
 
 /// How the zone redundancy of the spec differs from the layout's, once there is one.

@@ -55,6 +55,7 @@ fn next(
         ready_replicas: number(facts.ready),
         storage_ready_replicas: number(picture.storage_ready),
         selector: selector.join(","),
+        pending_gateway_tombstones: picture.tombstones.clone(),
         layout_writer: layout_writer(facts.declared, facts.follows),
         conditions: merge(&before.conditions, &conditions(facts), generation, now),
         ..before.clone()

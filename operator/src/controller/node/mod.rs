@@ -3,6 +3,8 @@
 mod deletion;
 mod garage;
 mod identity;
+mod orphan;
+mod removal;
 mod status;
 mod workload;
 
@@ -19,7 +21,7 @@ use super::roles;
 use crate::api::naming::NODE_FINALIZER;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
-use crate::decision::assignment::is_managed;
+use crate::decision::assignment::{is_leaving, is_managed};
 use crate::decision::node_state::{Obstacle, is_settled};
 use crate::guard::LayoutAuthority;
 
@@ -94,5 +96,8 @@ async fn observe(
         Err(obstacle) => return Ok(Observation::obstructed(obstacle)),
     };
     let node = identity::record(context, node, &found).await?;
+    if is_leaving(&node) {
+        return removal::advance(context, cluster, &node).await;
+    }
     garage::reconcile(context, cluster, &node, found, &authority_of(context, cluster)).await
 }

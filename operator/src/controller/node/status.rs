@@ -11,7 +11,7 @@ use super::super::error::ReconcileError;
 use crate::api::condition::merge;
 use crate::api::v1beta1::{GarageNode, GarageNodeStatus};
 use crate::api::v1beta2::GarageCluster;
-use crate::decision::node_state::{NodeFacts, Obstacle, phase, ready};
+use crate::decision::node_state::{Drain, NodeFacts, Obstacle, conditions, phase};
 use crate::garage::{ClusterLayout, ClusterStatus};
 
 /// What a reconcile saw of a node.
@@ -34,6 +34,11 @@ impl Observation {
     /// Garage was not asked, or did not answer.
     pub(super) fn obstructed(obstacle: Obstacle) -> Self {
         Self { facts: NodeFacts { obstacle: Some(obstacle), ..NodeFacts::default() }, seen: None }
+    }
+
+    /// The node is on its way out, and Garage was not asked or did not answer.
+    pub(super) fn draining(drain: Drain) -> Self {
+        Self { facts: NodeFacts { drain: Some(drain), ..NodeFacts::default() }, seen: None }
     }
 
     /// What Garage says about the node `id`.
@@ -66,6 +71,7 @@ pub(super) async fn write(
     let mut after = next(&before, node.metadata.generation, &observation, &Time(Timestamp::now()));
     if let Some(cluster) = cluster {
         after.cluster_admin_endpoint = Some(service_endpoint(cluster, &context.settings.cluster_domain));
+        after.cluster_admin_token_ref.clone_from(&cluster.spec.admin.admin_token_secret_ref);
         after.site_role = cluster.spec.site_role();
     }
     if after == before {
@@ -101,7 +107,7 @@ fn next(
     } else {
         after.connected = false;
     }
-    after.conditions = merge(&before.conditions, &[ready(facts)], generation, now);
+    after.conditions = merge(&before.conditions, &conditions(facts), generation, now);
     after
 }
 

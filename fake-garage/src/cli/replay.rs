@@ -1,0 +1,69 @@
+//! `fake-garage replay`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+
+use clap::{Args, ValueEnum};
+use fake_garage::replay::{FileReport, Script, Totals, run};
+
+use super::CliError;
+
+/// Replay recorded sessions.
+#[derive(Debug, Args)]
+pub(super) struct Replay {
+    /// Recorded sessions, format garage-conformance/1.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Seed of everything that is left to chance.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text for people.
+    Human,
+    /// One JSON object per file, and a last one with the sums.
+    Json,
+}
+
+/// Exit code for sessions that are not as recorded.
+const MISMATCHED: u8 = 3;
+
+impl Replay {
+    /// Replays all files, in parallel.
+    #[expect(clippy::print_stdout, reason = "the report is what the command is for")]
+    pub(super) fn run(&self) -> Result<ExitCode, CliError> {
+        let scripts = self.files.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+        let reports: Vec<FileReport> = thread::scope(|scope| {
+            let replays: Vec<_> =
+                scripts.iter().map(|script| scope.spawn(|| run(script, self.seed))).collect();
+            replays.into_iter().filter_map(|replay| replay.join().ok()).collect()
+        });
+        let totals: Totals = reports.iter().map(FileReport::totals).sum();
+        for report in &reports {
+            match self.format {
+                Format::Human => println!("{report}"),
+                Format::Json => println!("{}", serde_json::to_string(report).unwrap_or_default()),
+            }
+        }
+        match self.format {
+            Format::Human => println!("{totals}"),
+            Format::Json => println!("{}", serde_json::to_string(&totals).unwrap_or_default()),
+        }
+        if reports.len() < scripts.len() {
+            return Ok(ExitCode::FAILURE);
+        }
+        Ok(if totals.mismatched == 0 { ExitCode::SUCCESS } else { ExitCode::from(MISMATCHED) })
+    }
+}
+
+fn read(path: &Path) -> Result<Script, CliError> {
+    let text = fs::read_to_string(path).map_err(|source| CliError::Read { path: path.to_owned(), source })?;
+    Script::parse(&text).map_err(|source| CliError::Script { path: path.to_owned(), source })
+}

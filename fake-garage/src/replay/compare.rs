@@ -1,0 +1,358 @@
+//! Comparing an answer with what real Garage answered.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::binding::Bindings;
+use super::forced::Facts;
+use crate::layout::PARTITIONS;
+
+/// One thing that is not as expected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// Where, such as `$.roles[0].zone`.
+    pub path: String,
+    /// What was expected there.
+    pub expected: String,
+    /// What was answered there.
+    pub answered: String,
+}
+
+impl Difference {
+    /// A difference at `path`.
+    #[must_use]
+    pub fn new(path: &str, expected: impl ToString, answered: impl ToString) -> Self {
+        Self { path: path.to_owned(), expected: expected.to_string(), answered: answered.to_string() }
+    }
+}
+
+/// Compares JSON values.
+#[derive(Debug)]
+pub struct Comparison<'a> {
+    /// Values of placeholders.
+    pub bindings: &'a mut Bindings,
+    /// Paths that are not compared.
+    pub volatile: &'a [String],
+    /// Replication factor of the answering node.
+    pub factor: usize,
+    /// What was found.
+    pub differences: Vec<Difference>,
+}
+
+/// Values that differ from run to run; only their kind is compared.
+const VOLATILE_KEYS: [&str; 18] = [
+    "lastSeenSecsAgo",
+    "dataPartition",
+    "metadataPartition",
+    "resyncQueueLen",
+    "hostname",
+    "created",
+    "freeform",
+    "items",
+    "merkleItems",
+    "merkleQueueLen",
+    "insertQueueLen",
+    "gcQueueLen",
+    "rcEntries",
+    "resyncErrors",
+    "queueLength",
+    "errors",
+    "consecutiveErrors",
+    "persistentErrors",
+];
+
+/// Figures that depend on the chosen assignment.
+const ASSIGNED_KEYS: [&str; 5] =
+    ["storedPartitions", "usableCapacity", "newPartitions", "totalReplicatedPartitions", "uniquePartitions"];
+
+impl Comparison<'_> {
+    /// Compares a whole body.
+    pub fn body(&mut self, expected: &Value, answered: &Value) {
+        self.value("$", expected, answered);
+    }
+
+    fn differ(&mut self, path: &str, expected: impl ToString, answered: impl ToString) {
+        self.differences.push(Difference::new(path, expected, answered));
+    }
+
+    fn is_volatile(&self, path: &str) -> bool {
+        self.volatile.iter().any(|volatile| {
+            path.strip_prefix(volatile.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    }
+
+    fn value(&mut self, path: &str, expected: &Value, answered: &Value) {
+        if self.is_volatile(path) {
+            return;
+        }
+        match (expected, answered) {
+            (Value::Object(expected), Value::Object(answered)) => self.object(path, expected, answered),
+            (Value::Array(expected), Value::Array(answered)) => self.array(path, expected, answered),
+            (Value::String(wanted), Value::String(got)) => {
+                if !self.bindings.matches(&sorted_matches(wanted), &sorted_matches(got)) {
+                    self.differ(path, expected, answered);
+                }
+            }
+            _ if expected == answered => {}
+            _ => self.differ(path, expected, answered),
+        }
+    }
+
+    fn object(&mut self, path: &str, expected: &Map<String, Value>, answered: &Map<String, Value>) {
+        let layout = layout_facts(expected, self.factor).or_else(|| statistics_facts(expected));
+        if let Some(facts) = layout {
+            return self.assigned_object(path, expected, answered, &facts);
+        }
+        self.members(path, expected, answered, &mut |this, path, key, expected, answered| {
+            if key == "message" && expected.is_array() {
+                this.message(path, expected, answered);
+            } else if VOLATILE_KEYS.contains(&key) {
+                this.kind(path, expected, answered);
+            } else if key == "ackUpdated" || key == "syncUpdated" {
+                this.value(path, &sorted(expected), &sorted(answered));
+            } else {
+                this.value(path, expected, answered);
+            }
+        });
+        // The table of a message can only be judged with the figures beside it.
+        if let (Some(message), Some(Value::Object(figures))) =
+            (expected.get("message"), expected.get("statistics"))
+        {
+            let forced = statistics_facts(figures).is_some_and(|facts| facts.all_forced());
+            let table = |message: Option<&Value>| message.and_then(Value::as_array)?.last().cloned();
+            if let (true, Some(wanted), Some(got)) =
+                (forced, table(Some(message)), table(answered.get("message")))
+            {
+                self.value(&format!("{path}.message[last]"), &wanted, &got);
+            }
+        }
+    }
+
+    fn members(
+        &mut self,
+        path: &str,
+        expected: &Map<String, Value>,
+        answered: &Map<String, Value>,
+        compare: &mut dyn FnMut(&mut Self, &str, &str, &Value, &Value),
+    ) {
+        let keys: BTreeSet<_> = expected.keys().chain(answered.keys()).collect();
+        for key in keys {
+            let at = format!("{path}.{key}");
+            match (expected.get(key), answered.get(key)) {
+                _ if self.is_volatile(&at) => {}
+                (Some(expected), Some(answered)) => compare(self, &at, key, expected, answered),
+                (Some(expected), None) => self.differ(&at, expected, "(absent)"),
+                (None, Some(answered)) => self.differ(&at, "(absent)", answered),
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// A layout or its statistics: what depends on the chosen assignment is compared where it is forced.
+    fn assigned_object(
+        &mut self,
+        path: &str,
+        expected: &Map<String, Value>,
+        answered: &Map<String, Value>,
+        facts: &Facts,
+    ) {
+        let (forced, all) = (facts.forced(), facts.all_forced());
+        self.members(path, expected, answered, &mut |this, path, key, expected, answered| {
+            if matches!(key, "roles" | "zones") {
+                this.assigned(path, expected, answered, &forced, all);
+            } else {
+                this.value(path, expected, answered);
+            }
+        });
+        self.sum_of_stored(path, answered, facts);
+    }
+
+    fn assigned(
+        &mut self,
+        path: &str,
+        expected: &Value,
+        answered: &Value,
+        forced: &BTreeSet<String>,
+        all: bool,
+    ) {
+        match (expected, answered) {
+            (Value::Array(wanted), Value::Array(got)) if wanted.len() == got.len() => {
+                for (place, (wanted, got)) in wanted.iter().zip(got).enumerate() {
+                    self.assigned(&format!("{path}[{place}]"), wanted, got, forced, all);
+                }
+            }
+            (Value::Object(wanted), Value::Object(got)) => {
+                let id = wanted.get("id").and_then(Value::as_str);
+                let compared = id.map_or(all, |id| {
+                    forced.contains(id) || wanted.get("capacity").is_some_and(Value::is_null)
+                });
+                self.members(path, wanted, got, &mut |this, path, key, wanted, got| {
+                    if ASSIGNED_KEYS.contains(&key) && !compared {
+                        this.kind(path, wanted, got);
+                    } else {
+                        this.assigned(path, wanted, got, forced, all);
+                    }
+                });
+            }
+            _ => self.value(path, expected, answered),
+        }
+    }
+
+    /// Whatever the assignment: all copies are there, and every figure follows from the number of partitions.
+    fn sum_of_stored(&mut self, path: &str, answered: &Map<String, Value>, facts: &Facts) {
+        let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64);
+        let nodes: Vec<&Value> = match (answered.get("roles"), answered.get("zones")) {
+            (Some(Value::Array(roles)), _) => roles.iter().collect(),
+            (_, Some(Value::Array(zones))) => {
+                zones.iter().filter_map(|zone| zone.get("nodes")?.as_array()).flatten().collect()
+            }
+            _ => return,
+        };
+        let sum: u64 = nodes.iter().filter_map(|node| number(node, "storedPartitions")).sum();
+        let wanted = u64::try_from(PARTITIONS * facts.factor).unwrap_or(u64::MAX);
+        if sum != wanted {
+            self.differ(&format!("{path} (sum of storedPartitions)"), wanted, sum);
+        }
+        for node in nodes {
+            let stored = number(node, "storedPartitions").unwrap_or(0);
+            let usable = number(node, "usableCapacity").unwrap_or(0);
+            let capacity = number(node, "capacity").or_else(|| number(node, "totalCapacity")).unwrap_or(0);
+            if usable != stored * facts.partition_size || usable > capacity {
+                self.differ(&format!("{path} (usableCapacity)"), stored * facts.partition_size, usable);
+            }
+        }
+    }
+
+    fn array(&mut self, path: &str, expected: &[Value], answered: &[Value]) {
+        if expected.len() != answered.len() {
+            self.differ(path, Value::from(expected.to_vec()), Value::from(answered.to_vec()));
+            return;
+        }
+        for (place, (expected, answered)) in expected.iter().zip(answered).enumerate() {
+            self.value(&format!("{path}[{place}]"), expected, answered);
+        }
+    }
+
+    /// The lines of a message but the last one, which is a table.
+    fn message(&mut self, path: &str, expected: &Value, answered: &Value) {
+        let lines = |value: &Value| {
+            let lines = value.as_array().cloned().unwrap_or_default();
+            lines.split_last().map(|(_, lines)| lines.to_vec()).unwrap_or_default()
+        };
+        self.array(path, &lines(expected), &lines(answered));
+    }
+
+    /// Both are null, or both are values of the same kind.
+    fn kind(&mut self, path: &str, expected: &Value, answered: &Value) {
+        if std::mem::discriminant(expected) != std::mem::discriminant(answered) {
+            self.differ(path, expected, answered);
+        } else if let (Some(expected), Some(answered)) = (expected.as_object(), answered.as_object())
+            && !expected.keys().eq(answered.keys())
+        {
+            let keys = |map: &Map<String, Value>| format!("{:?}", map.keys().collect::<Vec<_>>());
+            self.differ(path, keys(expected), keys(answered));
+        }
+    }
+}
+
+fn sorted(value: &Value) -> Value {
+    let mut items = value.as_array().cloned().unwrap_or_default();
+    items.sort_by_key(ToString::to_string);
+    Value::from(items)
+}
+
+/// The identities in a message about several matching nodes come in no particular order.
+fn sorted_matches(text: &str) -> String {
+    let list = text.contains("Multiple nodes matching").then(|| text.split_once('[')).flatten();
+    let Some((head, ids)) = list else { return text.to_owned() };
+    let mut ids: Vec<_> = ids.trim_end_matches(']').split(", ").collect();
+    ids.sort_unstable();
+    format!("{head}[{}]", ids.join(", "))
+}
+
+/// The facts of an object that is a layout with a version.
+fn layout_facts(object: &Map<String, Value>, factor: usize) -> Option<Facts> {
+    let roles = object.get("roles")?.as_array()?;
+    let partition_size = object.get("partitionSize")?.as_u64().filter(|size| *size > 0)?;
+    let mut facts = Facts { partition_size, factor, ..Facts::default() };
+    let mut all_zones = BTreeSet::new();
+    for role in roles {
+        let zone = role.get("zone")?.as_str()?.to_owned();
+        all_zones.insert(zone.clone());
+        if let Some(capacity) = role.get("capacity")?.as_u64() {
+            facts.zones.entry(zone).or_default().push((role.get("id")?.as_str()?.to_owned(), capacity));
+        }
+    }
+    let at_least = object.get("parameters")?.get("zoneRedundancy")?.get("atLeast").and_then(Value::as_u64);
+    facts.redundancy =
+        at_least.map_or(all_zones.len().min(factor), |zones| usize::try_from(zones).unwrap_or(factor));
+    Some(facts)
+}
+
+/// The facts of an object that is the statistics of a version.
+fn statistics_facts(object: &Map<String, Value>) -> Option<Facts> {
+    let number = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok());
+    let mut facts = Facts {
+        partition_size: object.get("partitionSize")?.as_u64()?,
+        factor: number(object.get("replicationFactor")?)?,
+        redundancy: number(object.get("effectiveZoneRedundancy")?)?,
+        ..Facts::default()
+    };
+    for zone in object.get("zones")?.as_array()? {
+        let nodes =
+            zone.get("nodes")?.as_array()?.iter().map(|node| {
+                Some((node.get("id")?.as_str()?.to_owned(), node.get("totalCapacity")?.as_u64()?))
+            });
+        facts.zones.insert(zone.get("name")?.as_str()?.to_owned(), nodes.collect::<Option<_>>()?);
+    }
+    Some(facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn differences(expected: &Value, answered: &Value, volatile: &[&str]) -> Vec<String> {
+        let volatile: Vec<_> = volatile.iter().map(ToString::to_string).collect();
+        let mut comparison = Comparison {
+            bindings: &mut Bindings::default(),
+            volatile: &volatile,
+            factor: 2,
+            differences: Vec::new(),
+        };
+        comparison.body(expected, answered);
+        comparison.differences.into_iter().map(|difference| difference.path).collect()
+    }
+
+    #[test]
+    fn a_missing_and_a_surplus_key_are_differences() {
+        assert_eq!(differences(&json!({"a": 1}), &json!({"b": 1}), &[]), ["$.a", "$.b"]);
+    }
+
+    #[test]
+    fn of_volatile_values_only_the_kind_counts() {
+        assert!(differences(&json!({"lastSeenSecsAgo": 3}), &json!({"lastSeenSecsAgo": 9}), &[]).is_empty());
+        assert_eq!(
+            differences(&json!({"lastSeenSecsAgo": 3}), &json!({"lastSeenSecsAgo": null}), &[]).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn volatile_paths_are_left_out_with_what_is_below_them() {
+        let (one, two) = (json!({"a": [{"b": 1}], "ab": 1}), json!({"a": [{"b": 2}], "ab": 2}));
+        assert_eq!(differences(&one, &two, &["$.a"]), ["$.ab"]);
+    }
+
+    #[test]
+    fn the_order_of_updated_nodes_does_not_count() {
+        assert!(
+            differences(&json!({"ackUpdated": ["a", "b"]}), &json!({"ackUpdated": ["b", "a"]}), &[])
+                .is_empty()
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! Layout changes that belong to the cluster and not to one of its nodes: stale gateway roles, layout parameters.
+
+use tracing::info;
+
+use super::super::context::Context;
+use super::super::endpoints::Endpoints;
+use super::super::error::ReconcileError;
+use super::super::layout::{Outcome, converge};
+use super::observe::Picture;
+use crate::api::layout::LayoutSiteRole;
+use crate::api::v1beta2::GarageCluster;
+use crate::decision::assignment::wanted_parameters;
+use crate::decision::mutation::Intent;
+use crate::guard::{LayoutAuthority, LayoutOperation};
+
+/// Makes the changes, after the status has told what is pending. A Follower only asks, and is refused.
+pub(super) async fn keep(
+    context: &Context,
+    cluster: &GarageCluster,
+    picture: &Picture,
+    authority: &LayoutAuthority,
+) -> Result<(), ReconcileError> {
+    let Some(intent) = intent(cluster, picture) else { return Ok(()) };
+    if authority.decision().effective() == LayoutSiteRole::Follower {
+        let operation = match intent.parameters {
+            Some(_) => LayoutOperation::UpdateClusterLayoutWithParams,
+            None => LayoutOperation::UpdateClusterLayout,
+        };
+        // The refusal is counted and logged where it is made.
+        drop(authority.permit(operation));
+        return Ok(());
+    }
+    let Ok(endpoints) = Endpoints::of(context, cluster).await? else { return Ok(()) };
+    match converge(&endpoints.service(), authority, &context.locks, &intent).await {
+        Outcome::Pending(why) => {
+            info!(cluster = %authority.decision().cluster(), why, "layout upkeep is pending");
+        }
+        Outcome::Applied(version) => {
+            info!(cluster = %authority.decision().cluster(), version, "layout upkeep applied");
+        }
+        Outcome::Settled => {}
+    }
+    Ok(())
+}
+
+/// What is to be changed; `None` when nothing is.
+fn intent(cluster: &GarageCluster, picture: &Picture) -> Option<Intent> {
+    let automatic = cluster.spec.layout_management.as_ref().and_then(|management| management.auto_apply);
+    let removals = match automatic {
+        Some(true) => picture.tombstones.iter().map(|tombstone| tombstone.node_id.clone()).collect(),
+        _ => std::collections::BTreeSet::new(),
+    };
+    let drifted = picture.replication_drift.is_some();
+    let parameters = wanted_parameters(&cluster.spec.replication).filter(|_| drifted);
+    if removals.is_empty() && parameters.is_none() {
+        return None;
+    }
+    Some(Intent { removals, parameters, factor: cluster.spec.replication.factor, ..Intent::default() })
+}
