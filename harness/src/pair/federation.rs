@@ -16,7 +16,7 @@ use super::operator::{self, OperatorLaunch, RunningOperator};
 use super::{HubDescription, OperatorDescription, PairDescription, SiteDescription};
 use crate::agent::Agent;
 use crate::garage::runtime::GarageRuntime;
-use crate::local::{Addresses, Identity, LocalPair, ServiceAccountName, Settings};
+use crate::local::{Identity, LocalPair, ServiceAccountName, Settings};
 use crate::process::Child;
 use crate::site::{PerSite, Site};
 use crate::supervisor::{AnyError, Context, LogTail, Pair, PartDeath, ProgressSink, Running, StartError};
@@ -93,7 +93,7 @@ async fn start(
     phases.ended("prepare");
     let settings = Settings {
         folder: context.folder.join("sites"),
-        addresses: Addresses::in_block(context.addresses.octet())?,
+        addresses: PerSite { east: context.addresses.east(), west: context.addresses.west() },
         operator: ServiceAccountName {
             namespace: operator::NAMESPACE.into(),
             name: "garage-operator".into(),
@@ -176,8 +176,11 @@ async fn start_operator(
         site,
         program: program.to_owned(),
         kubeconfig: sites.at(site).kubeconfig(Identity::Operator).to_owned(),
-        address: sites.addresses().control_plane(site),
-        proxy: sites.addresses().proxy(site).into(),
+        address: sites.at(site).address(),
+        proxy: match site {
+            Site::East => context.addresses.east_proxy(),
+            Site::West => context.addresses.west_proxy(),
+        },
         folder: context.folder.join("operators"),
     };
     operator::start(&context.launcher, &launch).await
