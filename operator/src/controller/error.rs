@@ -23,9 +23,6 @@ pub enum ReconcileError {
         #[source]
         source: serde_json::Error,
     },
-    /// A watch ended for good.
-    #[error("the watch cache of {0} is gone")]
-    WatchGone(&'static str),
 }
 
 impl ReconcileError {
@@ -37,7 +34,8 @@ impl ReconcileError {
 
     /// Another writer was faster; the next pass sees its result.
     pub fn is_conflict(&self) -> bool {
-        matches!(self, Self::Kube { source, .. } if matches!(source.as_ref(), kube::Error::Api(status) if status.is_conflict()))
+        let Self::Kube { source, .. } = self else { return false };
+        matches!(source.as_ref(), kube::Error::Api(status) if status.is_conflict())
     }
 }
 

@@ -42,6 +42,9 @@ pub fn decide(cluster: &GarageCluster, neighbours: &[GarageCluster]) -> RoleDeci
 }
 
 /// The other clusters of the namespace, as they are watched.
+///
+/// While the cache is still filling, an owner may be missing from it: its clusters are then refused every write, and
+/// look again soon. Reconciles must not wait for the cache, which wakes only one of those who wait.
 pub fn neighbours(clusters: &Store<GarageCluster>, namespace: &str) -> Vec<GarageCluster> {
     clusters
         .state()

@@ -10,7 +10,7 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use kube::core::NamespaceResourceScope;
 use kube::runtime::Controller;
-use kube::runtime::controller::{Action, Config};
+use kube::runtime::controller::{self, Action, Config};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt};
@@ -100,7 +100,8 @@ fn watch_cluster(controller: Controller<GarageCluster>, api: &Scope) -> Controll
         .watches(api.of::<GarageNode>(), watcher::Config::default(), |node: GarageNode| {
             node.namespace().map(|namespace| ObjectRef::new(&node.spec.cluster_ref.name).within(&namespace))
         })
-        .watches(api.of::<Pod>(), ours(), |pod: Pod| labelled::<GarageCluster>(&pod, naming::CLUSTER_LABEL))
+        .watches(api.of::<StatefulSet>(), ours(), |set: StatefulSet| labelled(&set, naming::CLUSTER_LABEL))
+        .watches(api.of::<Pod>(), ours(), |pod: Pod| labelled(&pod, naming::CLUSTER_LABEL))
 }
 
 fn watch_nodes(
@@ -111,17 +112,18 @@ fn watch_nodes(
     let seen = SeenGenerations::default();
     controller
         .owns(api.of::<StatefulSet>(), ours())
-        .watches(api.of::<Pod>(), ours(), |pod: Pod| labelled::<GarageNode>(&pod, naming::NODE_LABEL))
+        .watches(api.of::<Pod>(), ours(), |pod: Pod| labelled(&pod, naming::NODE_LABEL))
         .watches(api.of::<GarageCluster>(), watcher::Config::default(), move |cluster: GarageCluster| {
             if seen.is_new(&cluster) { nodes_of(&nodes, &cluster) } else { Vec::new() }
         })
 }
 
-fn labelled<K>(pod: &Pod, label: &str) -> Option<ObjectRef<K>>
+/// The object that a label of another one names.
+fn labelled<K>(object: &impl ResourceExt, label: &str) -> Option<ObjectRef<K>>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
-    Some(ObjectRef::new(pod.labels().get(label)?).within(&pod.namespace()?))
+    Some(ObjectRef::new(object.labels().get(label)?).within(&object.namespace()?))
 }
 
 fn nodes_of(nodes: &Store<GarageNode>, cluster: &GarageCluster) -> Vec<ObjectRef<GarageNode>> {
@@ -183,8 +185,12 @@ async fn drive<K, F>(
             context,
         )
         .for_each(|result| async move {
-            if let Err(error) = result {
-                debug!(kind, error = %chain(&error), "a watch or a reconcile reported an error");
+            match result {
+                Err(error @ controller::Error::QueueError(_)) => {
+                    warn!(kind, error = %chain(&error), "a watch reported an error and is started again");
+                }
+                Err(error) => debug!(kind, error = %chain(&error), "a reconcile ended with an error"),
+                Ok(_) => {}
             }
         })
         .await;

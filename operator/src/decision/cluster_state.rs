@@ -25,6 +25,8 @@ pub struct ClusterFacts {
     pub without_role: Vec<String>,
     /// Other sites that are not fully connected, each with why.
     pub unconnected: Vec<String>,
+    /// Pods of an older revision are being replaced.
+    pub rolling: bool,
     /// Stale gateway roles.
     pub tombstones: Vec<String>,
     /// Work that only the writer site may do.
@@ -66,6 +68,7 @@ pub fn is_settled(facts: &ClusterFacts) -> bool {
         && facts.work == WriterWork::default()
         && facts.without_role.is_empty()
         && facts.unconnected.is_empty()
+        && !facts.rolling
 }
 
 /// All conditions of the cluster. Those of the layout role are stated only while the spec declares one.

@@ -1,50 +1,94 @@
-//! Connections to the other sites (operator contract §5.3). No layout is written here.
+//! Connections to the other sites (operator contract §5.3). No layout is written here; roles that
+//! could be imported are only found.
 
 use kube::ResourceExt;
-use tracing::info;
+use tracing::debug;
 
 use super::super::context::Context;
 use super::super::endpoints::Endpoints;
 use super::super::error::{ReconcileError, chain};
 use super::mesh::Reachable;
+use super::observe::GarageView;
 use crate::api::federation::RemoteCluster;
+use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
+use crate::decision::assignment::{WantedRole, identity};
+use crate::decision::import::imports;
 use crate::decision::mesh::{Peer, remote_peers};
 use crate::garage::{AdminClient, ClusterStatus};
 use crate::resources::auto_nodes::zone;
 
-/// Connects this site to every other one; answers what is still missing.
-pub(super) async fn connect(
-    context: &Context,
-    cluster: &GarageCluster,
-    endpoints: &Endpoints,
-    local: &[Reachable],
-    status: &ClusterStatus,
-) -> Result<Vec<String>, ReconcileError> {
-    let mut missing = Vec::new();
-    let Some(first) = local.first() else { return Ok(missing) };
-    let pod = endpoints.pod(&first.address);
-    for remote in &cluster.spec.remote_clusters {
-        if remote.zone == zone(cluster) {
-            info!(cluster = %cluster.name_any(), remote = %remote.name, "skipping self-connection: the zone is the local one");
-            continue;
-        }
-        if is_connected(status, &remote.zone) {
-            continue;
-        }
-        let namespace = cluster.namespace().unwrap_or_default();
-        let client = match endpoints.remote(context, &namespace, remote).await? {
-            Ok(client) => client,
-            Err(why) => {
-                missing.push(format!("{}: {why}", remote.name));
+/// This site and its view of the others.
+pub(super) struct Sites<'a> {
+    /// What every reconcile can use.
+    pub(super) context: &'a Context,
+    /// The local cluster.
+    pub(super) cluster: &'a GarageCluster,
+    /// Its admin clients.
+    pub(super) endpoints: &'a Endpoints,
+    /// Its nodes.
+    pub(super) nodes: &'a [GarageNode],
+    /// What Garage says here.
+    pub(super) view: &'a GarageView,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Federated {
+    /// Other sites that are not fully connected, each with why.
+    pub(super) missing: Vec<String>,
+    /// Roles that other sites gave their nodes and this site does not know.
+    pub(super) imports: Vec<WantedRole>,
+}
+
+impl Sites<'_> {
+    /// Connects this site to every other one, through its first node that can be reached.
+    pub(super) async fn connect(&self, local: &[Reachable]) -> Result<Federated, ReconcileError> {
+        let mut result = Federated::default();
+        let Some(first) = local.first() else { return Ok(result) };
+        let pod = self.endpoints.pod(&first.address);
+        for remote in &self.cluster.spec.remote_clusters {
+            if remote.zone == zone(self.cluster) {
+                debug!(remote = %remote.name, "skipping self-connection: the zone is the local one");
                 continue;
             }
-        };
-        if let Err(why) = connect_site(&pod, &client, status, remote, cluster.spec.network.rpc_port()).await {
-            missing.push(format!("{}: {why}", remote.name));
+            if is_connected(&self.view.status, &remote.zone) {
+                continue;
+            }
+            let namespace = self.cluster.namespace().unwrap_or_default();
+            match self.endpoints.remote(self.context, &namespace, remote).await? {
+                Ok(client) => self.join(&pod, &client, remote, &mut result).await,
+                Err(why) => result.missing.push(format!("{}: {why}", remote.name)),
+            }
         }
+        Ok(result)
     }
-    Ok(missing)
+
+    async fn join(
+        &self,
+        pod: &AdminClient,
+        client: &AdminClient,
+        remote: &RemoteCluster,
+        result: &mut Federated,
+    ) {
+        let read = tokio::try_join!(client.cluster_status(), client.cluster_layout());
+        let (status, layout) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                result.missing.push(format!("{}: {}", remote.name, chain(&error)));
+                return;
+            }
+        };
+        let rpc_port = self.cluster.spec.network.rpc_port();
+        let endpoint = &remote.connection.admin_api_endpoint;
+        for peer in remote_peers(&self.view.status, &status, endpoint, rpc_port) {
+            if let Err(why) = dial(pod, &peer).await {
+                result.missing.push(format!("{}: {why}", remote.name));
+            }
+        }
+        let declared = |id: &str| self.nodes.iter().any(|node| identity(node).as_deref() == Some(id));
+        result.imports.extend(imports(&remote.zone, &self.view.layout, &layout, &status, declared));
+    }
 }
 
 /// Whether the remote zone has roles in the local view, and all their nodes are up.
@@ -55,24 +99,6 @@ fn is_connected(status: &ClusterStatus, zone: &str) -> bool {
         .filter(|node| node.role.as_ref().is_some_and(|role| role.zone == zone))
         .peekable();
     nodes.peek().is_some() && nodes.all(|node| node.is_up)
-}
-
-async fn connect_site(
-    pod: &AdminClient,
-    remote: &AdminClient,
-    status: &ClusterStatus,
-    site: &RemoteCluster,
-    rpc_port: u16,
-) -> Result<(), String> {
-    let seen = remote.cluster_status().await.map_err(|error| chain(&error))?;
-    let peers = remote_peers(status, &seen, &site.connection.admin_api_endpoint, rpc_port);
-    let mut failures = Vec::new();
-    for peer in &peers {
-        if let Err(why) = dial(pod, peer).await {
-            failures.push(why);
-        }
-    }
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
 }
 
 /// Tries the addresses of a peer in their order.

@@ -6,6 +6,7 @@ mod federation;
 mod mesh;
 mod observe;
 mod operations;
+mod rollout;
 mod rpc_secret;
 mod status;
 mod upkeep;
@@ -25,7 +26,6 @@ use crate::decision::cluster_state::{ClusterFacts, is_settled};
 
 /// One reconcile of a `GarageCluster`.
 pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Result<Action, ReconcileError> {
-    context.clusters.wait_until_ready().await.map_err(|_| ReconcileError::WatchGone("GarageClusters"))?;
     if cluster.metadata.deletion_timestamp.is_some() {
         return deletion::finalize(&context, &cluster).await;
     }
@@ -40,6 +40,7 @@ pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Re
     let picture = observe::observe(&context, &cluster, authority.decision(), fault).await?;
     let settled = is_settled(&picture.facts);
     status::write(&context, &cluster, &picture).await?;
+    rollout::carry_out(&context, &cluster, &picture.rollout, &picture.pods).await?;
     upkeep::keep(&context, &cluster, &picture, &authority).await?;
     tell_long_awaiting(&context, &cluster, &picture.facts).await;
     Ok(next_look(&context, &cluster, settled))

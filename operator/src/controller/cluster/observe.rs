@@ -9,15 +9,17 @@ use super::super::context::Context;
 use super::super::endpoints::Endpoints;
 use super::super::error::{ReconcileError, chain};
 use super::super::scope::{self, is_ready};
-use super::{federation, mesh};
+use super::federation::Sites;
+use super::{mesh, rollout};
 use crate::api::condition::{DRAIN_PREPARED, find};
 use crate::api::layout::LayoutSiteRole;
 use crate::api::observed::{GatewayTombstone, StorageDrainStatus};
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
-use crate::decision::assignment::{identity, is_leaving, is_managed, wanted_parameters};
+use crate::decision::assignment::{WantedRole, identity, intent, is_leaving, is_managed, wanted_parameters};
 use crate::decision::awaiting::WriterWork;
 use crate::decision::cluster_state::ClusterFacts;
+use crate::decision::mutation::Intent;
 use crate::decision::tombstones::stale_gateways;
 use crate::garage::{
     AdminError, ClusterHealth, ClusterLayout, ClusterStatus, LayoutParameters, ZoneRedundancy,
@@ -40,6 +42,14 @@ pub(super) struct Picture {
     pub(super) tombstones: Vec<GatewayTombstone>,
     /// How the zone redundancy of the spec differs from the layout's.
     pub(super) replication_drift: Option<String>,
+    /// Roles to import from other sites.
+    pub(super) imports: Vec<WantedRole>,
+    /// What this cluster wants of the layout for its own nodes.
+    pub(super) intent: Intent,
+    /// The rollout of changed workloads.
+    pub(super) rollout: rollout::Step,
+    /// The pods by the name of their node.
+    pub(super) pods: BTreeMap<String, Pod>,
     /// What Garage said; `None` when it could not be asked.
     pub(super) garage: Option<GarageView>,
 }
@@ -72,6 +82,10 @@ pub(super) async fn observe(
     if picture.facts.wanted > 0 || cluster.spec.storage.is_none() {
         ask_garage(context, cluster, &nodes, &pods, &mut picture).await?;
     }
+    let running: Vec<&GarageNode> = staying(&nodes).collect();
+    picture.rollout = rollout::plan(context, cluster, &running, &pods, picture.garage.as_ref()).await?;
+    picture.facts.rolling = picture.rollout.pending;
+    picture.pods = pods;
     let layout = picture.garage.as_ref().map(|garage| &garage.layout);
     picture.facts.without_role = without_role(&nodes, layout);
     picture.replication_drift = layout.and_then(|layout| replication_drift(cluster, layout));
@@ -157,8 +171,12 @@ async fn ask_garage(
         mesh::heal(&endpoints, &local, cluster.spec.network.rpc_port()).await;
         view = read(&endpoints).await.unwrap_or(view);
     }
-    picture.facts.unconnected =
-        federation::connect(context, cluster, &endpoints, &local, &view.status).await?;
+    let sites = Sites { context, cluster, endpoints: &endpoints, nodes, view: &view };
+    let federated = sites.connect(&local).await?;
+    picture.facts.unconnected = federated.missing;
+    picture.imports = federated.imports;
+    // A declaration that makes no sense is told by its own node.
+    picture.intent = intent(cluster, nodes).unwrap_or_default();
     picture.facts.health = Some(view.health.status.clone());
     picture.garage = Some(view);
     Ok(())

@@ -55,6 +55,7 @@ fn next(
         ready_replicas: number(facts.ready),
         storage_ready_replicas: number(picture.storage_ready),
         selector: selector.join(","),
+        storage_rollout: picture.rollout.recorded.clone(),
         storage_drain: picture.storage_drain.clone(),
         pending_gateway_tombstones: picture.tombstones.clone(),
         layout_writer: layout_writer(facts.declared, facts.follows),

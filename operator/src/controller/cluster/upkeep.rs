@@ -1,4 +1,7 @@
-//! Layout changes that belong to the cluster and not to one of its nodes: stale gateway roles, layout parameters.
+//! Layout changes that belong to the cluster and not to one of its nodes: stale gateway roles, layout
+//! parameters, roles of other sites' nodes.
+
+use std::collections::BTreeSet;
 
 use tracing::info;
 
@@ -48,12 +51,15 @@ fn intent(cluster: &GarageCluster, picture: &Picture) -> Option<Intent> {
     let automatic = cluster.spec.layout_management.as_ref().and_then(|management| management.auto_apply);
     let removals = match automatic {
         Some(true) => picture.tombstones.iter().map(|tombstone| tombstone.node_id.clone()).collect(),
-        _ => std::collections::BTreeSet::new(),
+        _ => BTreeSet::new(),
     };
     let drifted = picture.replication_drift.is_some();
     let parameters = wanted_parameters(&cluster.spec.replication).filter(|_| drifted);
-    if removals.is_empty() && parameters.is_none() {
+    if removals.is_empty() && parameters.is_none() && picture.imports.is_empty() {
         return None;
     }
-    Some(Intent { removals, parameters, factor: cluster.spec.replication.factor, ..Intent::default() })
+    let mut intent = Intent { parameters, ..picture.intent.clone() };
+    intent.removals.extend(removals);
+    intent.roles.extend(picture.imports.iter().cloned());
+    Some(intent)
 }

@@ -28,7 +28,6 @@ use crate::guard::LayoutAuthority;
 
 /// One reconcile of a `GarageNode`.
 pub async fn reconcile(node: Arc<GarageNode>, context: Arc<Context>) -> Result<Action, ReconcileError> {
-    context.clusters.wait_until_ready().await.map_err(|_| ReconcileError::WatchGone("GarageClusters"))?;
     let cluster = cluster_of(&context, &node).await?;
     if node.metadata.deletion_timestamp.is_some() {
         return deletion::finalize(&context, &node, cluster.as_ref()).await;
