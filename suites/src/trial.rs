@@ -83,7 +83,7 @@ async fn forward_death(client: &Client, abort: &AbortSwitch) {
 #[must_use]
 pub fn abort_of(death: &harness::supervisor::PartDeath) -> Abort {
     let blame = if death.part.ends_with("operator") { Blame::System } else { Blame::Harness };
-    let reason =
-        format!("{} ended: {}; the end of its log:\n{}", death.part, death.status, death.log.tail.trim_end());
-    Abort { blame, reason }
+    let reason = format!("{} ended: {}", death.part, death.status);
+    let detail = format!("; the end of its log:\n{}", death.log.tail.trim_end());
+    Abort { blame, reason, detail }
 }

@@ -3,10 +3,13 @@
 use serde::de::DeserializeOwned;
 
 use super::auth::header_text;
+use super::blocks::{BlockRequest, LocalRetryBlockResyncRequest, RepairRequest};
 use super::error::ApiError;
 use super::layout::{ApplyClusterLayoutRequest, SkipDeadNodesRequest, UpdateClusterLayoutRequest};
 use super::query::Query;
 use super::request::Request;
+use super::tables::TableCall;
+use super::workers::{GetVariableRequest, ListWorkersRequest, SetVariableRequest, WorkerRequest};
 
 /// A call of an endpoint of version 2.
 #[derive(Debug)]
@@ -38,8 +41,10 @@ pub enum Call {
         /// What they are asked.
         question: Question,
     },
-    /// An endpoint that exists and that this fake does not offer yet.
-    NotOffered(&'static str),
+    /// `GetClusterStatistics`.
+    ClusterStatistics,
+    /// A call on buckets, access keys or admin tokens.
+    OnTables(TableCall),
 }
 
 /// What a node-scoped endpoint asks each node.
@@ -47,14 +52,40 @@ pub enum Call {
 pub enum Question {
     /// `GetNodeInfo`.
     Info,
+    /// `GetNodeStatistics`.
+    Statistics,
+    /// `CreateMetadataSnapshot`.
+    Snapshot,
+    /// `LaunchRepairOperation`.
+    Repair(RepairRequest),
+    /// `ListWorkers`.
+    ListWorkers(ListWorkersRequest),
+    /// `GetWorkerInfo`.
+    Worker(WorkerRequest),
+    /// `GetWorkerVariable`.
+    GetVariable(GetVariableRequest),
+    /// `SetWorkerVariable`.
+    SetVariable(SetVariableRequest),
+    /// `ListBlockErrors`.
+    BlockErrors,
+    /// `GetBlockInfo`.
+    BlockInfo(BlockRequest),
+    /// `RetryBlockResync`.
+    RetryResync(LocalRetryBlockResyncRequest),
+    /// `PurgeBlocks`.
+    Purge(Vec<String>),
 }
 
 impl Call {
     /// Reads the call of `endpoint`: first the body, then the query.
     pub fn read(endpoint: &'static str, request: &Request, query: &Query) -> Result<Self, ApiError> {
+        if let Some(call) = TableCall::read(endpoint, request, query)? {
+            return Ok(Self::OnTables(call));
+        }
         Ok(match endpoint {
             "GetClusterStatus" => Self::ClusterStatus,
             "GetClusterHealth" => Self::ClusterHealth,
+            "GetClusterStatistics" => Self::ClusterStatistics,
             "GetClusterLayout" => Self::ClusterLayout,
             "GetClusterLayoutHistory" => Self::LayoutHistory,
             "UpdateClusterLayout" => Self::UpdateLayout(body(request)?),
@@ -63,24 +94,45 @@ impl Call {
             "RevertClusterLayout" => Self::RevertLayout,
             "ClusterLayoutSkipDeadNodes" => Self::SkipDeadNodes(body(request)?),
             "ConnectClusterNodes" => Self::ConnectNodes(body(request)?),
-            "GetNodeInfo" => {
-                Self::OnNodes { selector: query.required("node")?.to_owned(), question: Question::Info }
+            _ => {
+                let question = Question::read(endpoint, request)?;
+                Self::OnNodes { selector: query.required("node")?.to_owned(), question }
             }
-            "GetCurrentAdminTokenInfo" => {
-                check_bearer(request)?;
-                Self::NotOffered(endpoint)
-            }
-            other => Self::NotOffered(other),
         })
     }
 }
 
-fn body<T: DeserializeOwned>(request: &Request) -> Result<T, ApiError> {
+impl Question {
+    fn read(endpoint: &str, request: &Request) -> Result<Self, ApiError> {
+        Ok(match endpoint {
+            "GetNodeInfo" => Self::Info,
+            "GetNodeStatistics" => Self::Statistics,
+            "CreateMetadataSnapshot" => Self::Snapshot,
+            "LaunchRepairOperation" => Self::Repair(body(request)?),
+            "ListWorkers" => Self::ListWorkers(body(request)?),
+            "GetWorkerInfo" => Self::Worker(body(request)?),
+            "GetWorkerVariable" => Self::GetVariable(body(request)?),
+            "SetWorkerVariable" => Self::SetVariable(body(request)?),
+            "ListBlockErrors" => Self::BlockErrors,
+            "GetBlockInfo" => Self::BlockInfo(body(request)?),
+            "RetryBlockResync" => {
+                // Read in two steps, so that the error names no position, as in capture 17.
+                let value: serde_json::Value = body(request)?;
+                let retry = serde_json::from_value(value).map_err(|error| ApiError::bad_json(&error))?;
+                Self::RetryResync(retry)
+            }
+            "PurgeBlocks" => Self::Purge(body(request)?),
+            other => return Err(ApiError::internal(format_args!("no handler for {other}"))),
+        })
+    }
+}
+
+pub(super) fn body<T: DeserializeOwned>(request: &Request) -> Result<T, ApiError> {
     serde_json::from_slice(&request.body).map_err(|error| ApiError::bad_json(&error))
 }
 
 /// This endpoint reads the header while reading the request, so that a bad one is 400 (capture 01c).
-fn check_bearer(request: &Request) -> Result<(), ApiError> {
+pub(super) fn check_bearer(request: &Request) -> Result<(), ApiError> {
     let header = request
         .authorization
         .as_deref()

@@ -2,21 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::auth::{self, Caller, Credentials, DynamicTokens};
-use super::call::{Call, Question};
-use super::error::ApiError;
-use super::health::Health;
-use super::layout::{AppliedBody, PreviewBody, SkippedBody, history_body, layout_body};
+use super::auth::Credentials;
+use super::layout::AppliedBody;
 use super::metrics;
-use super::node_info::NodeInfo;
-use super::nodes::{MultiAnswer, NodeAnswer, Reachable, addressed, reachable};
 use super::profile::Profile;
-use super::query::Query;
-use super::request::{Request, Response};
-use super::route::{Route, route};
-use super::status::status_body;
+use super::request::{Attribution, Request, Response};
+use super::store::Store;
+use super::workers::Variables;
 use crate::layout::LayoutEvent;
-use crate::mesh::{Mesh, NodeIndex, Output, Process, Surroundings, Target, Time};
+use crate::mesh::{Mesh, NodeIndex, Output, Process, Surroundings, Time};
 
 /// Something that happened in a cluster, in the order in which it did.
 #[derive(Debug)]
@@ -69,10 +63,12 @@ pub struct LayoutMark {
 /// A mesh with the admin API of its nodes.
 #[derive(Debug)]
 pub struct Cluster {
-    mesh: Mesh,
-    profile: Profile,
-    credentials: BTreeMap<NodeIndex, Credentials>,
-    counters: BTreeMap<NodeIndex, metrics::Counters>,
+    pub(super) mesh: Mesh,
+    pub(super) profile: Profile,
+    pub(super) credentials: BTreeMap<NodeIndex, Credentials>,
+    pub(super) counters: BTreeMap<NodeIndex, metrics::Counters>,
+    pub(super) variables: BTreeMap<NodeIndex, Variables>,
+    pub(super) store: Store,
     /// Calls that wait for the mesh, by its ticket.
     waiting: BTreeMap<u64, (u64, NodeIndex)>,
     /// Calls on frozen nodes, and calls that wait for frozen ones.
@@ -80,20 +76,14 @@ pub struct Cluster {
     happenings: Vec<Happening>,
 }
 
-enum Reply {
+/// How a call is answered.
+pub(super) enum Reply {
+    /// At once.
     Now(Response),
     /// The mesh will tell, under this ticket.
     Ticket(u64),
     /// Nobody knows when.
     Hangs,
-}
-
-struct NoTokens;
-
-impl DynamicTokens for NoTokens {
-    fn admits(&self, _: &str, _: &str, _: Option<&str>) -> bool {
-        false
-    }
 }
 
 impl Cluster {
@@ -105,6 +95,8 @@ impl Cluster {
             profile,
             credentials: BTreeMap::new(),
             counters: BTreeMap::new(),
+            variables: BTreeMap::new(),
+            store: Store::default(),
             waiting: BTreeMap::new(),
             stalled: Vec::new(),
             happenings: Vec::new(),
@@ -146,6 +138,12 @@ impl Cluster {
     #[must_use]
     pub fn take_happenings(&mut self) -> Vec<Happening> {
         std::mem::take(&mut self.happenings)
+    }
+
+    /// Who made the token of that identity through the API.
+    #[must_use]
+    pub fn token_creator(&self, id: &str) -> Option<&Attribution> {
+        self.store.tokens.creator(id)
     }
 
     /// Where a node's layout stands.
@@ -194,133 +192,6 @@ impl Cluster {
     fn answered(&mut self, call: u64, node: NodeIndex, response: Option<Response>) {
         let after = self.layout_mark(node);
         self.happenings.push(Happening::Answered { call, node, response, after });
-    }
-
-    fn respond(
-        &mut self,
-        node: NodeIndex,
-        request: &Request,
-        surroundings: &dyn Surroundings,
-    ) -> Result<Reply, ApiError> {
-        let query = Query::parse(request.query.as_deref())?;
-        let endpoint = match route(&request.method, &request.path, &query, self.profile.is_2_5())? {
-            Route::Endpoint(endpoint) => endpoint,
-            special => return self.special(node, special, request, &query).map(Reply::Now),
-        };
-        let call = Call::read(endpoint, request, &query)?;
-        let closed = Credentials::default();
-        let credentials = self.credentials.get(&node).unwrap_or(&closed);
-        let _: Caller = auth::authorize(request, endpoint, credentials, &NoTokens, self.profile)?;
-        self.perform(node, call, surroundings)
-    }
-
-    fn special(
-        &self,
-        node: NodeIndex,
-        route: Route,
-        request: &Request,
-        query: &Query,
-    ) -> Result<Response, ApiError> {
-        match route {
-            Route::Health => {
-                let (status, text) = Health::of(self.mesh.node(node)).probe();
-                Ok(Response::text(status, Some("text/plain"), text))
-            }
-            Route::Metrics => {
-                let closed = Credentials::default();
-                let credentials = self.credentials.get(&node).unwrap_or(&closed);
-                auth::authorize_metrics(request, credentials, &NoTokens, self.profile)?;
-                let text = metrics::render(self.mesh.node(node), self.counters.get(&node), self.profile);
-                Ok(Response::text(200, Some("text/plain; version=0.0.4"), text))
-            }
-            Route::CheckDomain => {
-                let domain = query.required("domain")?;
-                Err(ApiError::bad_request(format_args!("Domain '{domain}' is not managed by Garage")))
-            }
-            Route::Options | Route::Endpoint(_) => Ok(options()),
-        }
-    }
-
-    fn perform(
-        &mut self,
-        node: NodeIndex,
-        call: Call,
-        surroundings: &dyn Surroundings,
-    ) -> Result<Reply, ApiError> {
-        let profile = self.profile;
-        Ok(Reply::Now(match call {
-            Call::ClusterStatus => Response::json(&status_body(&self.mesh, node, profile)),
-            Call::ClusterHealth => Response::json(&Health::of(self.mesh.node(node))),
-            Call::ClusterLayout => self.layout(node),
-            Call::LayoutHistory => Response::json(&history_body(self.mesh.node(node).layout().history())),
-            Call::UpdateLayout(body) => {
-                self.mesh.stage(node, &body.changes()?).map_err(ApiError::bad_request)?;
-                self.layout(node)
-            }
-            Call::PreviewLayout => self.preview(node),
-            Call::ApplyLayout(body) => {
-                return self.mesh.apply(node, body.version).map(Reply::Ticket).map_err(ApiError::internal);
-            }
-            Call::RevertLayout => {
-                self.mesh.revert(node);
-                self.layout(node)
-            }
-            Call::SkipDeadNodes(body) => {
-                let skipped = self.mesh.skip_dead_nodes(node, body.version, body.allow_missing_data);
-                let skipped = skipped.map_err(ApiError::bad_request)?;
-                Response::json(&SkippedBody { ack_updated: skipped.ack, sync_updated: skipped.sync })
-            }
-            Call::ConnectNodes(entries) => {
-                let targets: Vec<_> =
-                    entries.iter().map(|entry| Target::parse(entry, surroundings)).collect();
-                return Ok(Reply::Ticket(self.mesh.connect(node, &targets, surroundings)));
-            }
-            Call::OnNodes { selector, question } => return self.ask_nodes(node, &selector, &question),
-            Call::NotOffered(endpoint) => {
-                return Err(ApiError::new(
-                    501,
-                    "NotImplemented",
-                    format!("Not implemented: this fake does not offer {endpoint}"),
-                ));
-            }
-        }))
-    }
-
-    fn layout(&self, node: NodeIndex) -> Response {
-        Response::json(&layout_body(self.mesh.node(node).layout().history(), self.profile))
-    }
-
-    fn preview(&self, node: NodeIndex) -> Response {
-        match self.mesh.preview(node) {
-            Ok(computed) => Response::json(&PreviewBody::new(
-                computed.history.current(),
-                &computed.statistics,
-                self.profile,
-            )),
-            Err(error) => Response::json(&PreviewBody::Error { error: error.to_string() }),
-        }
-    }
-
-    fn ask_nodes(&mut self, from: NodeIndex, selector: &str, question: &Question) -> Result<Reply, ApiError> {
-        let mut answer = MultiAnswer::default();
-        for id in addressed(self.mesh.node(from), selector)? {
-            match reachable(&self.mesh, from, id) {
-                Reachable::Hangs => return Ok(Reply::Hangs),
-                Reachable::No(text) => {
-                    answer.error.insert(id, text);
-                }
-                Reachable::Yes(to) => {
-                    answer.success.insert(id, self.ask(to, question));
-                }
-            }
-        }
-        Ok(Reply::Now(Response::json(&answer)))
-    }
-
-    fn ask(&self, node: NodeIndex, question: &Question) -> NodeAnswer {
-        match question {
-            Question::Info => NodeAnswer::Info(Box::new(NodeInfo::of(&self.mesh, node, self.profile))),
-        }
     }
 
     /// Turns what the mesh tells into happenings. `mended` tells that stalled calls may go on.
@@ -392,18 +263,4 @@ struct ConnectBody {
 
 fn connect_body(result: Result<(), String>) -> ConnectBody {
     ConnectBody { success: result.is_ok(), error: result.err() }
-}
-
-fn options() -> Response {
-    Response {
-        status: 200,
-        headers: vec![
-            ("allow", "OPTIONS,GET,POST"),
-            ("access-control-allow-methods", "OPTIONS,GET,POST"),
-            ("access-control-allow-headers", "authorization,content-type"),
-            ("access-control-allow-origin", "*"),
-        ],
-        body: Vec::new(),
-        error: None,
-    }
 }

@@ -5,6 +5,7 @@
 //! authentication, and only then what the call is about.
 
 pub mod auth;
+pub mod blocks;
 pub mod call;
 pub mod cluster;
 pub mod error;
@@ -13,11 +14,17 @@ pub mod layout;
 pub mod metrics;
 pub mod node_info;
 pub mod nodes;
+mod perform;
 pub mod profile;
 pub mod query;
+pub mod quorum;
 pub mod request;
 pub mod route;
+pub mod statistics;
 pub mod status;
+pub mod store;
+pub mod tables;
+pub mod workers;
 
 pub use auth::Credentials;
 pub use cluster::{Cluster, Happening, LayoutMark};

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::blocks::{PurgeReport, Retried};
 use super::error::ApiError;
 use super::node_info::NodeInfo;
+use super::statistics::NodeStatisticsBody;
+use super::workers::{SetVariableRequest, Worker};
 use crate::layout::NodeId;
 use crate::mesh::{Cut, Mesh, Node, NodeIndex, Process};
 use serde::Serialize;
@@ -23,6 +26,24 @@ pub struct MultiAnswer {
 pub enum NodeAnswer {
     /// `GetNodeInfo`.
     Info(Box<NodeInfo>),
+    /// `GetNodeStatistics`.
+    Statistics(Box<NodeStatisticsBody>),
+    /// `ListWorkers`.
+    Workers(Vec<Worker>),
+    /// `GetWorkerInfo`.
+    Worker(Box<Worker>),
+    /// `GetWorkerVariable`.
+    Variables(BTreeMap<String, String>),
+    /// `SetWorkerVariable`.
+    Variable(SetVariableRequest),
+    /// `ListBlockErrors`: there are none.
+    BlockErrors([(); 0]),
+    /// `RetryBlockResync`.
+    Retried(Retried),
+    /// `PurgeBlocks`.
+    Purged(PurgeReport),
+    /// `CreateMetadataSnapshot`, `LaunchRepairOperation`: nothing to tell.
+    Done(()),
 }
 
 /// Whether a node can be asked from another one.

@@ -19,6 +19,17 @@ pub struct Request {
     pub authorization: Option<Vec<u8>>,
     /// The body.
     pub body: Vec<u8>,
+    /// Who calls, as far as whoever passes the request on knows. Tokens that the call makes inherit it.
+    pub origin: Attribution,
+}
+
+/// Who called, as far as a token tells.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Attribution {
+    /// The caller's site, or `harness`.
+    pub caller: Option<String>,
+    /// Name of the token, never the token.
+    pub token: Option<String>,
 }
 
 impl fmt::Debug for Request {

@@ -60,6 +60,18 @@ pub struct FreeSpace {
 impl FreeSpace {
     /// The disk of every node.
     pub const DISK: Self = Self { available: 1 << 37, total: 1 << 38 };
+
+    /// Bytes that are free.
+    #[must_use]
+    pub const fn available(self) -> u64 {
+        self.available
+    }
+
+    /// All bytes.
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.total
+    }
 }
 
 /// The cluster as `index` sees it.

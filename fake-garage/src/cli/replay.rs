@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use clap::{Args, ValueEnum};
-use fake_garage::replay::{FileReport, Script, Totals, run};
+use fake_garage::replay::{FileReport, Script, Totals, rename_nodes, run};
 
 use super::CliError;
 
@@ -19,6 +19,9 @@ pub(super) struct Replay {
     /// What to print.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
+    /// Replay under other node identities, drawn from this seed; their order stays.
+    #[arg(long, value_name = "SEED")]
+    rename_nodes: Option<u64>,
     /// Seed of everything that is left to chance.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -39,7 +42,7 @@ impl Replay {
     /// Replays all files, in parallel.
     #[expect(clippy::print_stdout, reason = "the report is what the command is for")]
     pub(super) fn run(&self) -> Result<ExitCode, CliError> {
-        let scripts = self.files.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+        let scripts = self.files.iter().map(|path| self.read(path)).collect::<Result<Vec<_>, _>>()?;
         let reports: Vec<FileReport> = thread::scope(|scope| {
             let replays: Vec<_> =
                 scripts.iter().map(|script| scope.spawn(|| run(script, self.seed))).collect();
@@ -61,9 +64,13 @@ impl Replay {
         }
         Ok(if totals.mismatched == 0 { ExitCode::SUCCESS } else { ExitCode::from(MISMATCHED) })
     }
-}
 
-fn read(path: &Path) -> Result<Script, CliError> {
-    let text = fs::read_to_string(path).map_err(|source| CliError::Read { path: path.to_owned(), source })?;
-    Script::parse(&text).map_err(|source| CliError::Script { path: path.to_owned(), source })
+    fn read(&self, path: &Path) -> Result<Script, CliError> {
+        let mut text =
+            fs::read_to_string(path).map_err(|source| CliError::Read { path: path.to_owned(), source })?;
+        if let Some(seed) = self.rename_nodes {
+            text = rename_nodes(&text, seed);
+        }
+        Script::parse(&text).map_err(|source| CliError::Script { path: path.to_owned(), source })
+    }
 }

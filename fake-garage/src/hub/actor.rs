@@ -206,7 +206,7 @@ impl MeshActor {
         let (sender, answer) = oneshot::channel();
         let mut inner = self.now();
         let call = self.shared.next_call();
-        self.record_begin(&inner, call, node, &request, host);
+        let request = self.begin_call(&inner, call, node, request, host);
         inner.pending.insert(call, sender);
         let site = inner.cluster.mesh().node(node).config().site.clone();
         let around = SiteView { directory: &self.shared.directory, site: &site, mesh: &self.name };
@@ -217,28 +217,24 @@ impl MeshActor {
         CallInProgress { actor: Arc::clone(self), call, node, answer }
     }
 
-    fn record_begin(
+    /// Attributes a call and records that it begins.
+    fn begin_call(
         &self,
         inner: &Inner,
         call: u64,
         node: NodeIndex,
-        request: &Request,
+        request: Request,
         host: Option<String>,
-    ) {
+    ) -> Request {
         let absent = NodeTokens::default();
         let own = inner.own_tokens.get(&node).unwrap_or(&absent);
-        let attribution = inner.tokens.attribute(request, own);
+        let creator = |id: &str| inner.cluster.token_creator(id).cloned();
+        let origin = inner.tokens.attribute(&request, own, creator);
+        let request = Request { origin, ..request };
         let before = inner.cluster.layout_mark(node);
         let place = inner.cluster.mesh().node(node);
-        self.shared.recorder.record(journal::call_begin(
-            call,
-            &self.name,
-            place,
-            request,
-            host,
-            attribution,
-            before,
-        ));
+        self.shared.recorder.record(journal::call_begin(call, &self.name, place, &request, host, before));
+        request
     }
 
     fn abandon(&self, call: u64, node: NodeIndex) {

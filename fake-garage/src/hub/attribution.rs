@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
+pub use crate::admin::request::Attribution;
 use crate::admin::{Credentials, Request, auth};
 
 /// A token of a mesh, with who calls what with it.
@@ -25,15 +26,6 @@ impl fmt::Debug for TokenEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({} to {})", self.label, self.caller, self.target)
     }
-}
-
-/// Who called, as far as the token tells.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Attribution {
-    /// The caller's site, or `harness`.
-    pub caller: Option<String>,
-    /// Name of the token.
-    pub token: Option<String>,
 }
 
 /// The tokens of a mesh.
@@ -77,8 +69,17 @@ impl TokenTable {
 
     /// Who presents the token of `request`. A token of the table is attributed wherever it is presented.
     #[must_use]
-    pub fn attribute(&self, request: &Request, own: &NodeTokens) -> Attribution {
+    pub fn attribute(
+        &self,
+        request: &Request,
+        own: &NodeTokens,
+        creator: impl Fn(&str) -> Option<Attribution>,
+    ) -> Attribution {
         let Some(token) = auth::token_of(request) else { return Attribution::default() };
+        if let Some((id, _)) = token.split_once('.') {
+            // A token made through the API is its maker's.
+            return creator(id).unwrap_or_default().through(id);
+        }
         if let Some(entry) = self.0.iter().find(|entry| entry.token == token) {
             return Attribution { caller: Some(entry.caller.clone()), token: Some(entry.label.clone()) };
         }
@@ -90,6 +91,19 @@ impl TokenTable {
             None
         };
         Attribution { caller: None, token: own_label.map(str::to_owned) }
+    }
+}
+
+impl Attribution {
+    /// Whoever made the dynamic token `id`, by that token.
+    fn through(self, id: &str) -> Self {
+        match (&self.caller, &self.token) {
+            (None, None) => self,
+            (_, maker) => {
+                let maker = maker.as_deref().unwrap_or("?");
+                Self { token: Some(format!("{maker}/{id}")), ..self }
+            }
+        }
     }
 }
 
@@ -132,16 +146,30 @@ mod tests {
     #[test]
     fn a_token_is_attributed_even_where_it_is_refused() {
         let table = TokenTable::new(vec![entry("one", "east")]);
-        let attribution = table.attribute(&request("one"), &NodeTokens::default());
+        let attribution = table.attribute(&request("one"), &NodeTokens::default(), |_| None);
         assert_eq!(attribution.caller.as_deref(), Some("east"));
-        assert_eq!(table.attribute(&request("other"), &NodeTokens::default()), Attribution::default());
+        assert_eq!(
+            table.attribute(&request("other"), &NodeTokens::default(), |_| None),
+            Attribution::default()
+        );
     }
 
     #[test]
     fn a_nodes_own_token_has_a_label_and_no_caller() {
         let own = NodeTokens { admin: Some("own".to_owned()), metrics: None };
-        let attribution = TokenTable::default().attribute(&request("own"), &own);
+        let attribution = TokenTable::default().attribute(&request("own"), &own, |_| None);
         assert_eq!(attribution, Attribution { caller: None, token: Some("admin-token".to_owned()) });
+    }
+
+    #[test]
+    fn a_token_made_through_the_api_is_its_makers() {
+        let maker = Attribution { caller: Some("east".to_owned()), token: Some("east@west".to_owned()) };
+        let creator = |id: &str| (id == "id").then(|| maker.clone());
+        let attribute =
+            |token: &str| TokenTable::default().attribute(&request(token), &NodeTokens::default(), creator);
+        let by_id = attribute("id.secret");
+        assert_eq!((by_id.caller.as_deref(), by_id.token.as_deref()), (Some("east"), Some("east@west/id")));
+        assert_eq!(attribute("other.secret"), Attribution::default());
     }
 
     #[test]

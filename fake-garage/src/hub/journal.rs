@@ -7,7 +7,6 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use super::attribution::Attribution;
 use crate::admin::route::{is_layout_write, may_hold_secret};
 use crate::admin::{LayoutMark, Request, Response};
 use crate::layout::LayoutEvent;
@@ -72,7 +71,6 @@ pub fn call_begin(
     node: &Node,
     request: &Request,
     host: Option<String>,
-    attribution: Attribution,
     before: LayoutMark,
 ) -> Event {
     let recordable = !may_hold_secret(&request.path) && request.body.len() <= LARGEST_BODY;
@@ -80,12 +78,12 @@ pub fn call_begin(
     Event::CallBegin(CallBegin {
         call,
         mesh: mesh.to_owned(),
-        caller: attribution.caller,
+        caller: request.origin.caller.clone(),
         target: node.config().site.clone(),
         node: node.config().name.clone(),
         node_id: node.id().to_string(),
         incarnation: before.incarnation,
-        token: attribution.token,
+        token: request.origin.token.clone(),
         method: request.method.clone(),
         path: request.path.clone(),
         query: request.query.clone(),

@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::actor::MeshActor;
+use crate::admin::request::Attribution;
 use crate::admin::{Request, Response};
 use crate::mesh::NodeIndex;
 
@@ -87,6 +88,7 @@ async fn answer(
         query: parts.uri.query().map(str::to_owned),
         authorization: authorization(&parts.headers),
         body: body.to_vec(),
+        origin: Attribution::default(),
     };
     actor.call(node, request, host).answer().await.map(http_response).ok_or(NoAnswer)
 }

@@ -116,9 +116,10 @@ fn aligned(rows: &[[String; 5]]) -> String {
     text
 }
 
+/// Garage calculates this with single precision, which shows where the exact value lies between two (capture 06).
 #[expect(clippy::cast_precision_loss, reason = "a percentage with one decimal")]
-fn percent(part: u64, whole: u64) -> f64 {
-    100.0 * part as f64 / whole as f64
+fn percent(part: u64, whole: u64) -> f32 {
+    100.0 * part as f32 / whole as f32
 }
 
 /// A size in bytes as people read it: powers of 1024, one decimal.
@@ -153,5 +154,10 @@ mod tests {
     #[case(100_000_000_000, "93.1 GiB")]
     fn sizes_are_written_in_powers_of_1024(#[case] bytes: u64, #[case] text: &str) {
         assert_eq!(binary_size(bytes), text);
+    }
+
+    #[test]
+    fn capture_06_percentages_have_single_precision() {
+        assert_eq!(format!("{:.1}", percent(300_000_000_000, 320_000_000_000)), "93.7");
     }
 }

@@ -56,7 +56,9 @@ impl Mesh {
     pub fn apply(&mut self, node: NodeIndex, number: u64) -> Result<u64, ApplyError> {
         let computed = self.node(node).layout.apply(number, self.wall_clock(node))?;
         let ticket = self.ticket();
-        let delay = self.random.duration(&self.pacing.apply);
+        let range = if number == 1 { &self.pacing.apply_first } else { &self.pacing.apply };
+        let nodes = u32::try_from(computed.history.current().storage_nodes().len()).unwrap_or(u32::MAX);
+        let delay = self.random.duration(range) * nodes;
         if delay.is_zero() {
             self.computed(node, ticket, computed);
         } else {

@@ -99,7 +99,14 @@ impl Mesh {
             return;
         }
         let news = state.current().number > self.node(node).layout.current().number;
-        let range = if news { &self.pacing.check_version } else { &self.pacing.check };
+        let range = if !state.is_consistent() {
+            // There is nothing to check.
+            &(super::Time::ZERO..super::Time::ZERO)
+        } else if news {
+            &self.pacing.check_version
+        } else {
+            &self.pacing.check
+        };
         let delay = self.random.duration(range);
         if delay.is_zero() {
             self.state_checked(node, &state);
@@ -161,26 +168,37 @@ impl Mesh {
         }
     }
 
-    /// Starts a synchronisation round if the state asks for another than the last one.
-    pub(super) fn start_sync(&mut self, node: NodeIndex) {
-        let round = self.node(node).layout.sync_round();
-        if self.node(node).round == Some(round) || !self.node(node).layout.history().is_consistent() {
+    /// Starts a synchronisation round if the state asks for another than the last one. A round under way is not
+    /// interrupted: the next one starts when it is through.
+    pub(super) fn start_sync(&mut self, index: NodeIndex) {
+        let node = self.node(index);
+        let round = node.layout.sync_round();
+        let asked = node.round != Some(round) && node.layout.history().is_consistent();
+        if !asked || node.syncing {
             return;
         }
-        self.node_mut(node).round = Some(round);
-        let delay = self.random.duration(&self.pacing.sync);
-        self.schedule(self.now + delay, node, Event::Synchronised(round));
+        let range = if node.layout.history().storage_nodes().len() < 2 {
+            &self.pacing.sync_alone
+        } else if node.round.is_none_or(|last| last.current != round.current) {
+            &self.pacing.sync_version
+        } else {
+            &self.pacing.sync
+        };
+        let delay = self.random.duration(range);
+        let node = self.node_mut(index);
+        node.round = Some(round);
+        node.syncing = true;
+        self.schedule(self.now + delay, index, Event::Synchronised(round));
     }
 
     pub(super) fn synchronised(&mut self, node: NodeIndex, round: SyncRound) {
-        if self.node(node).round != Some(round) {
-            return;
-        }
+        self.node_mut(node).syncing = false;
         let merge = self.node_mut(node).layout.finish_sync(round);
         let changed = merge.changed;
         self.after_merge(node, merge);
         if changed {
             self.spread_trackers(node);
         }
+        self.start_sync(node);
     }
 }

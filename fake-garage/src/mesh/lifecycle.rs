@@ -39,6 +39,7 @@ impl Mesh {
             peers: std::collections::BTreeMap::new(),
             files: Files::default(),
             round: None,
+            syncing: false,
             peering_at: None,
             status_pause: self.pacing.status_eager,
             status_at: None,
@@ -59,15 +60,16 @@ impl Mesh {
         if !matches!(self.node(index).process, Process::Ended { .. }) {
             return;
         }
-        let now = self.now;
+        let (now, boot) = (self.now, self.random.duration(&self.pacing.boot));
         let wall = self.wall_clock(index);
         let node = self.node_mut(index);
         node.boot += 1;
-        node.started = now;
+        node.started = now + boot;
         node.peers_saved = now;
         node.process = Process::Running;
         node.peers.clear();
         node.round = None;
+        node.syncing = false;
         node.peering_at = None;
         node.status_at = None;
         node.attempts.clear();
@@ -90,10 +92,14 @@ impl Mesh {
         for (id, address) in known {
             self.hear_of(index, id, Some(address));
         }
-        self.start_sync(index);
-        self.node_mut(index).status_pause = self.pacing.status_eager;
-        let first = self.now + self.pacing.status_eager;
+        // A round that the stored state asks for was done by the process before, as far as this one knows.
+        let eager = self.pacing.status_eager;
+        let node = self.node_mut(index);
+        node.round = Some(node.layout.sync_round());
+        node.status_pause = eager;
+        let first = node.started + eager;
         self.plan_status(index, first);
+        self.tend_all(index);
         self.expect_peering(index);
     }
 

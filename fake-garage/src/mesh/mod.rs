@@ -207,6 +207,11 @@ impl Mesh {
         }
     }
 
+    /// Bytes that nobody has drawn before.
+    pub fn draw(&mut self) -> [u8; 32] {
+        self.random.bytes()
+    }
+
     /// How two nodes are separated, if they are.
     #[must_use]
     pub fn cut_between(&self, one: NodeIndex, other: NodeIndex) -> Option<Cut> {

@@ -98,7 +98,10 @@ pub struct Node {
     pub(super) digest: OnceLock<String>,
     pub(super) peers: BTreeMap<NodeId, Peer>,
     pub(super) files: Files,
+    /// The last synchronisation round that began.
     pub(super) round: Option<SyncRound>,
+    /// Whether it is still under way.
+    pub(super) syncing: bool,
     pub(super) peering_at: Option<Time>,
     pub(super) status_pause: std::time::Duration,
     pub(super) status_at: Option<Time>,

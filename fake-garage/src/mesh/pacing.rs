@@ -12,14 +12,24 @@ pub struct Pacing {
     pub delivery_delay: Duration,
     /// How many messages of a thousand are delayed.
     pub delayed_per_mille: u64,
-    /// Computing a version in an apply.
+    /// From the start of a process until its loops run.
+    pub boot: Range<Duration>,
+    /// Computing the first version in an apply, per storage node.
+    pub apply_first: Range<Duration>,
+    /// Computing a further version in an apply, per storage node: it also looks for the fewest moves.
     pub apply: Range<Duration>,
     /// Checking a received state that brings no new version.
     pub check: Range<Duration>,
     /// Checking a received state that brings a new version.
     pub check_version: Range<Duration>,
-    /// A round of table synchronisation.
+    /// Time until received trackers are taken over.
+    pub trackers: Range<Duration>,
+    /// The first round of table synchronisation with other nodes after a new version.
+    pub sync_version: Range<Duration>,
+    /// A further round of table synchronisation with other nodes.
     pub sync: Range<Duration>,
+    /// A round of table synchronisation of a node that is alone in the layout.
+    pub sync_alone: Range<Duration>,
     /// Period of the loop that dials and pings.
     pub peering: Duration,
     /// Time between two pings of a peer.
@@ -56,10 +66,15 @@ impl Pacing {
             delivery: ms(1)..ms(3),
             delivery_delay: ms(0),
             delayed_per_mille: 0,
+            boot: ms(0)..ms(0),
+            apply_first: ms(0)..ms(0),
             apply: ms(0)..ms(0),
             check: ms(0)..ms(0),
             check_version: ms(1)..ms(3),
-            sync: ms(5)..ms(15),
+            trackers: ms(0)..ms(0),
+            sync_version: ms(1)..ms(3),
+            sync: ms(3)..ms(10),
+            sync_alone: ms(1)..ms(3),
             peering: ms(20),
             ping: ms(1500),
             ping_timeout: ms(1000),
@@ -78,10 +93,15 @@ impl Pacing {
             delivery: ms(2)..ms(8),
             delivery_delay: ms(40),
             delayed_per_mille: 180,
-            apply: ms(60)..ms(150),
+            boot: ms(90)..ms(190),
+            apply_first: ms(11)..ms(20),
+            apply: ms(15)..ms(38),
             check: ms(15)..ms(25),
             check_version: ms(60)..ms(150),
-            sync: ms(250)..ms(800),
+            trackers: ms(20)..ms(200),
+            sync_version: ms(200)..ms(450),
+            sync: ms(150)..ms(350),
+            sync_alone: ms(20)..ms(50),
             peering: ms(1000),
             ping: ms(15_000),
             ping_timeout: ms(10_000),
@@ -93,17 +113,22 @@ impl Pacing {
         }
     }
 
-    /// The observed periods without the noise of a busy machine: what replays run under.
+    /// The observed periods and delays, each at the same value every time: what replays run under.
     #[must_use]
     pub const fn calm() -> Self {
         Self {
             delivery: ms(2)..ms(4),
             delivery_delay: ms(0),
             delayed_per_mille: 0,
-            apply: ms(20)..ms(30),
-            check: ms(0)..ms(0),
-            check_version: ms(10)..ms(20),
-            sync: ms(200)..ms(260),
+            boot: ms(140)..ms(160),
+            apply_first: ms(12)..ms(13),
+            apply: ms(36)..ms(37),
+            check: ms(78)..ms(80),
+            check_version: ms(83)..ms(85),
+            trackers: ms(145)..ms(150),
+            sync_version: ms(395)..ms(400),
+            sync: ms(215)..ms(220),
+            sync_alone: ms(30)..ms(35),
             ..Self::observed()
         }
     }

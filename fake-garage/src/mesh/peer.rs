@@ -29,8 +29,8 @@ pub enum Link {
     Up {
         /// Which start of the peer the connection leads to.
         boot: u64,
-        /// Whether the connection was cut without this side having noticed.
-        broken: bool,
+        /// What became of the connection without this side having noticed.
+        fate: Fate,
     },
     /// The peer accepted a connection and is silent.
     Dialling {
@@ -44,6 +44,19 @@ pub enum Link {
         /// When to try again; `None` once the peer was given up.
         retry: Option<Time>,
     },
+}
+
+/// What became of a connection without the side that holds it having noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Nothing, as far as it matters.
+    Intact,
+    /// The other process has ended, and a message was lost in it: the next one fails.
+    ///
+    /// The kernel takes the first message to a process that has ended (captures 05, 06 and 11).
+    Lost,
+    /// It was torn: the next message fails.
+    Torn,
 }
 
 impl Peer {
@@ -67,7 +80,7 @@ impl Peer {
     }
 
     pub(super) const fn connected(&mut self, boot: u64) {
-        self.link = Link::Up { boot, broken: false };
+        self.link = Link::Up { boot, fate: Fate::Intact };
         self.failed_pings = 0;
         self.pinged = None;
     }

@@ -9,7 +9,7 @@ use super::clock::next_beat;
 use super::events::{Event, Message};
 use super::node::NodeIndex;
 use super::pacing::{DIAL_FAILURES, PING_FAILURES};
-use super::peer::{Link, Peer};
+use super::peer::{Fate, Link, Peer};
 use super::{Cut, Mesh, Node, Process, Sender, Time};
 use crate::layout::NodeId;
 
@@ -87,20 +87,24 @@ impl Mesh {
     /// Marks the connection of `from` to `to` as torn; `from` notices at its next write.
     pub(super) fn tear(&mut self, from: NodeIndex, to: NodeIndex) {
         let id = self.node(to).id;
-        if let Some(Link::Up { broken, .. }) =
-            self.node_mut(from).peers.get_mut(&id).map(|peer| &mut peer.link)
+        self.set_fate(from, id, Fate::Torn);
+    }
+
+    fn set_fate(&mut self, from: NodeIndex, to: NodeId, now: Fate) {
+        if let Some(Link::Up { fate, .. }) = self.node_mut(from).peers.get_mut(&to).map(|peer| &mut peer.link)
         {
-            *broken = true;
+            *fate = now;
         }
     }
 
     /// Sends a message over `from`'s own connection. A connection that turns out to be dead is given up.
     pub(super) fn send(&mut self, from: NodeIndex, to: NodeId, message: Message) {
-        let Some(Link::Up { boot, broken }) = self.node(from).peers.get(&to).map(|peer| peer.link) else {
+        let Some(Link::Up { boot, fate }) = self.node(from).peers.get(&to).map(|peer| peer.link) else {
             return;
         };
         match self.find_alive(to).filter(|index| self.node(*index).boot == boot) {
-            Some(index) if !broken => self.deliver(from, index, boot, message),
+            Some(index) if fate == Fate::Intact => self.deliver(from, index, boot, message),
+            None if fate == Fate::Intact => self.set_fate(from, to, Fate::Lost),
             _ => self.disconnect(from, to),
         }
     }
@@ -120,13 +124,17 @@ impl Mesh {
         if self.pacing.delayed_per_mille > 0 && self.random.chance(self.pacing.delayed_per_mille) {
             delay += self.pacing.delivery_delay;
         }
+        if matches!(message, Message::Trackers(_)) {
+            delay += self.random.duration(&self.pacing.trackers);
+        }
         let event = Event::Arrival { from, from_boot: self.node(from).boot, message };
         self.queue.add(self.now + delay, to, boot, event);
     }
 
-    fn disconnect(&mut self, node: NodeIndex, peer: NodeId) {
+    /// Gives up `node`'s own connection to `peer`; it is dialled again soon.
+    pub(crate) fn disconnect(&mut self, node: NodeIndex, peer: NodeId) {
         let now = self.now;
-        if let Some(peer) = self.node_mut(node).peers.get_mut(&peer) {
+        if let Some(peer) = self.node_mut(node).peers.get_mut(&peer).filter(|peer| peer.is_up()) {
             peer.disconnected(now);
         }
         self.expect_peering(node);
@@ -146,7 +154,8 @@ impl Mesh {
         let Some(due) = due else { return };
         // A beat at which something is due, but never this very moment.
         let before = due.max(self.now).saturating_sub(Time::from_nanos(u64::from(due > self.now)));
-        let at = next_beat(node.started, self.pacing.peering, before);
+        // The loop runs a little behind the exchange of status (capture 11).
+        let at = next_beat(node.started + self.pacing.peering / 100, self.pacing.peering, before);
         if node.peering_at.is_none_or(|planned| planned > at) {
             self.node_mut(index).peering_at = Some(at);
             self.schedule(at, index, Event::Peering);
@@ -159,11 +168,16 @@ impl Mesh {
         }
         self.node_mut(index).peering_at = None;
         self.save_peers_if_due(index);
+        self.tend_all(index);
+        self.expect_peering(index);
+    }
+
+    /// Pings or dials every peer for which that is due.
+    pub(super) fn tend_all(&mut self, index: NodeIndex) {
         let peers: Vec<_> = self.node(index).peers.keys().copied().collect();
         for id in peers {
             self.tend(index, id);
         }
-        self.expect_peering(index);
     }
 
     fn save_peers_if_due(&mut self, index: NodeIndex) {

@@ -47,7 +47,8 @@ impl Facts {
         });
         let (copies, spread) =
             rooms.fold((0, 0), |(copies, spread), room| (copies + room, spread + room.min(PARTITIONS)));
-        copies >= PARTITIONS * self.factor && spread.min(PARTITIONS * self.factor) >= PARTITIONS * self.redundancy
+        copies >= PARTITIONS * self.factor
+            && spread.min(PARTITIONS * self.factor) >= PARTITIONS * self.redundancy
     }
 }
 
@@ -57,7 +58,10 @@ mod tests {
 
     fn facts(zones: &[(&str, &[u64])], partition_size: u64, redundancy: usize) -> Facts {
         let zones = zones.iter().map(|(zone, capacities)| {
-            let nodes = capacities.iter().enumerate().map(|(place, gb)| (format!("{zone}{place}"), gb * 1_000_000_000));
+            let nodes = capacities
+                .iter()
+                .enumerate()
+                .map(|(place, gb)| (format!("{zone}{place}"), gb * 1_000_000_000));
             ((*zone).to_owned(), nodes.collect())
         });
         Facts { zones: zones.collect(), partition_size, factor: 2, redundancy }

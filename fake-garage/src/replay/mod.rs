@@ -6,10 +6,12 @@
 pub mod binding;
 pub mod compare;
 pub mod forced;
+pub mod rename;
 pub mod report;
 pub mod script;
 pub mod session;
 
+pub use rename::rename_nodes;
 pub use report::{FileReport, Totals};
 pub use script::{Script, ScriptError};
 pub use session::run;

@@ -80,7 +80,11 @@ impl fmt::Display for Totals {
 impl fmt::Display for FileReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for mismatch in &self.mismatches {
-            writeln!(f, "{}, step {}, at {} ms: {}", self.name, mismatch.step, mismatch.at_ms, mismatch.request)?;
+            writeln!(
+                f,
+                "{}, step {}, at {} ms: {}",
+                self.name, mismatch.step, mismatch.at_ms, mismatch.request
+            )?;
             for difference in &mismatch.differences {
                 writeln!(f, "    {}", difference.path)?;
                 writeln!(f, "      expected {}", difference.expected)?;

@@ -345,7 +345,9 @@ impl Action {
                 | Operation::Restart { nodes, .. }
                 | Operation::Pause { nodes }
                 | Operation::Resume { nodes } => all(nodes),
-                Operation::Partition { between, .. } => between.iter().flatten().map(String::as_str).collect(),
+                Operation::Partition { between, .. } => {
+                    between.iter().flatten().map(String::as_str).collect()
+                }
                 Operation::ExpectExit { node, .. } | Operation::ExpectRunning { node } => vec![node],
                 Operation::StopAll | Operation::Heal | Operation::Note {} => Vec::new(),
             },
@@ -403,8 +405,14 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_its_step() {
         assert!(refused(r#"{"at_ms":0,"do":{"op":"explode"}}"#).contains("unknown variant `explode`"));
-        assert!(refused(r#"{"at_ms":0,"do":{"op":"kill","nodes":["n9"]}}"#).contains("step 0: there is no node `n9`"));
-        assert!(refused(r#"{"at_ms":5,"do":{"op":"heal"}},{"at_ms":4,"do":{"op":"heal"}}"#).contains("step 1: at_ms goes back"));
+        assert!(
+            refused(r#"{"at_ms":0,"do":{"op":"kill","nodes":["n9"]}}"#)
+                .contains("step 0: there is no node `n9`")
+        );
+        assert!(
+            refused(r#"{"at_ms":5,"do":{"op":"heal"}},{"at_ms":4,"do":{"op":"heal"}}"#)
+                .contains("step 1: at_ms goes back")
+        );
         assert!(refused(r#"{"at_ms":0}"#).contains("step 0: needs either"));
     }
 }

@@ -8,7 +8,10 @@ use serde_json::Value;
 use super::binding::Bindings;
 use super::compare::{Comparison, Difference};
 use super::report::{FileReport, Mismatch};
-use super::script::{Action, Exchange, Operation, Scope, Script, ScriptConfig, ScriptCut, ScriptLoss, ScriptRequest};
+use super::script::{
+    Action, Exchange, Operation, Scope, Script, ScriptConfig, ScriptCut, ScriptLoss, ScriptRequest,
+};
+use crate::admin::request::Attribution;
 use crate::admin::{Cluster, Credentials, Happening, Profile, Request, Response};
 use crate::mesh::connect::Nowhere;
 use crate::mesh::{Cut, Loss, Mesh, NodeConfig, NodeIndex, Pacing, Process, Time};
@@ -126,6 +129,7 @@ impl Session<'_> {
             // Surrounding white space is not part of a header's value.
             authorization: authorization.map(|value| self.bindings.fill(&value).trim().as_bytes().to_vec()),
             body: self.bindings.fill(&request.wire_body()).into_bytes(),
+            origin: Attribution::default(),
         }
     }
 
@@ -172,7 +176,8 @@ impl Session<'_> {
         let script = self.script;
         let Action::Exchange(exchange) = &script.steps[step].action else { return Vec::new() };
         if exchange.expect.status != Some(response.status) {
-            let expected = exchange.expect.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+            let expected =
+                exchange.expect.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
             let answered = format!("{} {}", response.status, String::from_utf8_lossy(&response.body));
             return vec![Difference::new("(status)", expected, answered)];
         }
@@ -217,9 +222,16 @@ impl Session<'_> {
         let step_of = &self.script.steps[step];
         let request = match &step_of.action {
             Action::Exchange(exchange) => {
-                let query = exchange.request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
+                let query =
+                    exchange.request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
                 let request = &exchange.request;
-                format!("{} {} {}{query} {}", exchange.node, request.method, request.path, request.wire_body())
+                format!(
+                    "{} {} {}{query} {}",
+                    exchange.node,
+                    request.method,
+                    request.path,
+                    request.wire_body()
+                )
             }
             Action::Operation(operation) => format!("{operation:?}"),
         };
@@ -325,17 +337,21 @@ impl Session<'_> {
         let Some(node) = self.index(name) else { return };
         let offset = self.cluster.mesh().node(node).config().clock_offset;
         let changed = config.map(|config| self.node_config(name, config, offset));
-        let loss = match lose {
+        let loss_of_files = match lose {
             ScriptLoss::Nothing => Loss::Nothing,
             ScriptLoss::LayoutFile => Loss::LayoutFile,
             ScriptLoss::AllMetadata => Loss::AllMetadata,
         };
         self.cluster.alter(|mesh| {
-            if signal == Some("SIGKILL") { mesh.kill(node) } else { mesh.stop(node) }
+            if signal == Some("SIGKILL") {
+                mesh.kill(node);
+            } else {
+                mesh.stop(node);
+            }
             if let Some(changed) = changed {
                 mesh.configure(node, changed);
             }
-            mesh.lose_files(node, loss);
+            mesh.lose_files(node, loss_of_files);
             mesh.start(node);
         });
         if let Some(config) = config {
@@ -351,7 +367,10 @@ impl Session<'_> {
                 Some(Process::Running | Process::Frozen) if now < exit.deadline => self.exits.push(exit),
                 other => {
                     let expected = format!("exit with code {}", exit.code);
-                    self.mismatch(exit.step, vec![Difference::new("(process)", expected, format!("{other:?}"))]);
+                    self.mismatch(
+                        exit.step,
+                        vec![Difference::new("(process)", expected, format!("{other:?}"))],
+                    );
                 }
             }
         }
@@ -373,7 +392,11 @@ fn call_number(step: usize) -> u64 {
 
 /// The headers that count.
 fn headers(exchange: &Exchange, response: &Response) -> Vec<Difference> {
-    let compared = exchange.expect.headers.iter().filter(|(name, _)| !matches!(name.as_str(), "date" | "content-length"));
+    let compared = exchange
+        .expect
+        .headers
+        .iter()
+        .filter(|(name, _)| !matches!(name.as_str(), "date" | "content-length"));
     let expected: BTreeMap<_, _> = compared.map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let answered: BTreeMap<_, _> = response.headers.iter().copied().collect();
     if expected == answered {
@@ -387,5 +410,10 @@ fn state_line(cluster: &Cluster, name: &str, node: NodeIndex) -> String {
     let history = node.layout().history();
     let live: Vec<_> = history.live().iter().map(|version| version.number).collect();
     let up: Vec<_> = node.peers().iter().filter(|(_, peer)| peer.is_up()).map(|(id, _)| id.short()).collect();
-    format!("{name}: {:?}, live versions {live:?}, {} staged, up: {}", node.process(), history.staging.roles.len(), up.join(" "))
+    format!(
+        "{name}: {:?}, live versions {live:?}, {} staged, up: {}",
+        node.process(),
+        history.staging.roles.len(),
+        up.join(" ")
+    )
 }

@@ -18,7 +18,7 @@
 //! | [`status`] | what is reported about pods |
 //! | [`node`] | the Node object |
 //! | [`routes`] | names and addresses of Services |
-//! | [`publisher`] | watching what routes are made of |
+//! | `publisher` | watching what routes are made of |
 
 pub mod both_sites;
 pub mod container;

@@ -1,11 +1,14 @@
 //! Positive progress of an operator, seen from outside: the reconcile witness.
 //!
-//! "Nothing happened" is proved by what did happen: after a poke (a dummy annotation) the site's operator reads the
-//! status and then the layout with its own token. That is one completed reconcile.
+//! "Nothing happened" is proved by what did happen: after a poke (a dummy annotation) the site's operator reads both the
+//! status and the layout with its own token. That is one completed reconcile.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kube::api::{Patch, PatchParams};
+use futures::future::try_join_all;
+use kube::Api;
+use kube::api::{DynamicObject, Patch, PatchParams};
 use onewriter_history::{Event, Moment, Record};
 use serde_json::json;
 
@@ -19,81 +22,150 @@ use crate::site::Site;
 /// Annotation that wakes an operator without asking it for anything.
 const POKE: &str = "onewriter.dev/poke";
 
-/// Pokes the GarageCluster `name` of `site` and waits for a completed reconcile, `times` times over.
+/// Pokes the GarageCluster `cluster` and the GarageNodes `nodes` of `site` and waits until as many reconciles are
+/// completed, `times` times over.
+///
+/// # Guarantees
+/// Every object was reconciled with what it is now, by an operator that follows the operator contract: each pass over a
+/// GarageCluster or GarageNode reads the status and the layout. So a write that any of them causes has come by then.
 pub async fn completes_reconciles(
     scope: &Scope,
     mesh: &Mesh,
     site: Site,
-    name: &str,
+    cluster: &str,
+    nodes: &[String],
     times: u32,
 ) -> Result<(), Failure> {
+    let clusters = objects::clusters(scope.client(site), &scope.namespace);
+    let garage_nodes = objects::nodes(scope.client(site), &scope.namespace);
     for number in 1..=times {
         scope
             .recorder
-            .step(format!("poke GarageCluster {name} on {site} and await reconcile {number} of {times}"));
+            .step(format!("poke GarageCluster {cluster} and its nodes on {site} ({number} of {times})"));
         let poked = Moment::now();
-        poke(scope, site, name, number).await?;
-        await_reconcile(scope, mesh, site, poked).await?;
+        poke(site, &clusters, cluster, number).await?;
+        try_join_all(nodes.iter().map(|node| poke(site, &garage_nodes, node, number))).await?;
+        await_reconciles(scope, mesh, site, poked, 1 + nodes.len()).await?;
     }
     Ok(())
 }
 
-async fn poke(scope: &Scope, site: Site, name: &str, number: u32) -> Result<(), Failure> {
-    let api = objects::clusters(scope.client(site), &scope.namespace);
+async fn poke(site: Site, api: &Api<DynamicObject>, name: &str, number: u32) -> Result<(), Failure> {
     let annotation = json!({"metadata": {"annotations": {POKE: number.to_string()}}});
     let patched = api.patch(name, &PatchParams::default(), &Patch::Merge(annotation)).await;
-    patched.map(drop).map_err(|error| Failure::harness(site, format!("poke GarageCluster {name}"), error))
+    patched.map(drop).map_err(|error| Failure::harness(site, format!("poke {name}"), error))
 }
 
-async fn await_reconcile(scope: &Scope, mesh: &Mesh, site: Site, poked: Moment) -> Result<(), Failure> {
+async fn await_reconciles(
+    scope: &Scope,
+    mesh: &Mesh,
+    site: Site,
+    poked: Moment,
+    wanted: usize,
+) -> Result<(), Failure> {
     let step = "follow the hub's journal";
     let mut tail = JournalTail::open(&scope.journal).map_err(|error| Failure::harness(site, step, error))?;
     let mut reads = Reads::default();
     let following = async {
         loop {
             let record = tail.next().await?;
-            if record.mono_ns > poked.mono_ns && reads.complete_with(&record, mesh, site) {
-                return Ok::<(), std::io::Error>(());
+            if record.mono_ns > poked.mono_ns {
+                reads.take(&record, mesh, site);
+                if reads.completed() >= wanted {
+                    return Ok::<(), std::io::Error>(());
+                }
             }
         }
     };
     match tokio::time::timeout(scope.limits.step, following).await {
         Ok(read) => read.map_err(|error| Failure::harness(site, step, error)),
-        Err(_elapsed) => Err(reads.not_reached(site, scope.limits.step).into()),
+        Err(_elapsed) => Err(reads.not_reached(site, wanted, scope.limits.step).into()),
     }
 }
 
-/// What was read since the poke.
+/// The reads that were begun and answered since the poke. An operator may make both of a pass at once, so their order
+/// tells nothing.
 #[derive(Debug, Default)]
 struct Reads {
-    status: bool,
-    calls: usize,
+    begun: BTreeMap<u64, What>,
+    status: usize,
+    layout: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Status,
+    Layout,
 }
 
 impl Reads {
-    /// Takes a record in; true once a status read was followed by a layout read.
-    fn complete_with(&mut self, record: &Record, mesh: &Mesh, site: Site) -> bool {
-        let Event::CallBegin(call) = &record.event else { return false };
-        if call.mesh != mesh.name || call.caller.as_deref() != Some(site.name()) {
-            return false;
-        }
-        self.calls += 1;
-        match call.path.as_str() {
-            "/v2/GetClusterStatus" => self.status = true,
-            "/v2/GetClusterLayout" => return self.status,
+    fn take(&mut self, record: &Record, mesh: &Mesh, site: Site) {
+        match &record.event {
+            Event::CallBegin(call)
+                if call.mesh == mesh.name && call.caller.as_deref() == Some(site.name()) =>
+            {
+                match call.path.as_str() {
+                    "/v2/GetClusterStatus" => drop(self.begun.insert(call.call, What::Status)),
+                    "/v2/GetClusterLayout" => drop(self.begun.insert(call.call, What::Layout)),
+                    _ => {}
+                }
+            }
+            Event::CallEnd(end) if end.status == Some(200) => match self.begun.remove(&end.call) {
+                Some(What::Status) => self.status += 1,
+                Some(What::Layout) => self.layout += 1,
+                None => {}
+            },
             _ => {}
         }
-        false
     }
 
-    fn not_reached(&self, site: Site, limit: Duration) -> NotReached {
-        let status = if self.status { "the status was read, the layout not" } else { "no status read" };
+    /// Reconciles that must have been completed: each reads both.
+    fn completed(&self) -> usize {
+        self.status.min(self.layout)
+    }
+
+    fn not_reached(&self, site: Site, wanted: usize, limit: Duration) -> NotReached {
+        let Self { status, layout, .. } = self;
+        let state = format!("since the poke the status was read {status} times, the layout {layout} times");
         NotReached {
             site,
-            awaited: "completed reconcile after a poke".to_owned(),
+            awaited: format!("{wanted} completed reconciles after a poke"),
             limit,
-            last_state: Some((format!("{} calls since the poke, {status}", self.calls), Duration::ZERO)),
+            last_state: Some((state, Duration::ZERO)),
             last_error: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::garage::checks::example::{Example, ExampleCall, call};
+
+    fn completed(calls: Vec<ExampleCall>) -> usize {
+        let mesh = Mesh::new("m1");
+        let mut reads = Reads::default();
+        let example = calls.into_iter().fold(Example::new(), Example::call);
+        for record in &example.history().records {
+            reads.take(record, &mesh, Site::West);
+        }
+        reads.completed()
+    }
+
+    #[test]
+    fn a_reconcile_is_complete_once_status_and_layout_are_read_in_any_order() {
+        let (status, layout) =
+            (|| call("west").get("/v2/GetClusterStatus"), || call("west").get("/v2/GetClusterLayout"));
+        assert_eq!(completed(vec![status()]), 0);
+        assert_eq!(completed(vec![layout(), status()]), 1);
+        assert_eq!(completed(vec![status(), layout(), status(), status()]), 1);
+    }
+
+    #[test]
+    fn reads_of_others_and_reads_without_an_answer_do_not_count() {
+        let status = || call("west").get("/v2/GetClusterStatus");
+        assert_eq!(completed(vec![status(), call("east").get("/v2/GetClusterLayout")]), 0);
+        assert_eq!(completed(vec![status(), call("west").get("/v2/GetClusterLayout").unfinished()]), 0);
+        assert_eq!(completed(vec![status(), call("west").get("/v2/GetClusterLayout").status(500)]), 0);
     }
 }

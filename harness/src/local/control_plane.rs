@@ -53,6 +53,7 @@ pub(super) struct Plan<'a> {
 #[derive(Debug)]
 pub struct ControlPlane {
     site: Site,
+    address: Ipv4Addr,
     url: String,
     kubeconfigs: BTreeMap<Identity, PathBuf>,
     audit_log: PathBuf,
@@ -108,6 +109,7 @@ impl ControlPlane {
         readiness::controllers(plan.site, &admin, &running).await?;
         Ok(Self {
             site: plan.site,
+            address: plan.address,
             url: layout.server_url(),
             audit_log: layout.audit_log.clone(),
             kubeconfigs: prepared.kubeconfigs,
@@ -120,6 +122,11 @@ impl ControlPlane {
     /// The site.
     pub fn site(&self) -> Site {
         self.site
+    }
+
+    /// Its loopback address.
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
     }
 
     /// Where the API server is reached.

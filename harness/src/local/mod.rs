@@ -1,6 +1,6 @@
 //! Two local control planes: real etcd, kube-apiserver and kube-controller-manager as child processes.
 //!
-//! A pair owns one /16 of the loopback network, and each site one address in it; nothing listens elsewhere. Each
+//! Each site owns one loopback address; nothing listens elsewhere. Each
 //! site has a certificate authority and a ServiceAccount signing key of its own: what one site trusts means
 //! nothing to the other. There is no kubelet and no scheduler; [`crate::agent`] runs the pods.
 //!
@@ -8,7 +8,6 @@
 //! |---|---|
 //! | [`pair`] | both sites together; start here |
 //! | [`control_plane`] | one site's three programs: their start, their end |
-//! | [`addresses`] | who listens where |
 //! | [`ports`] | free ports |
 //! | [`identity`] | who a client is |
 //! | [`pki`] | keys and certificates |
@@ -18,7 +17,6 @@
 //! | [`audit`] | reading an API server's audit log |
 //! | [`error`] | what can go wrong |
 
-pub mod addresses;
 pub mod arguments;
 pub mod audit;
 pub mod bootstrap;
@@ -32,7 +30,6 @@ pub mod pki;
 pub mod ports;
 mod readiness;
 
-pub use addresses::Addresses;
 pub use control_plane::ControlPlane;
 pub use error::LocalError;
 pub use identity::{Identity, ServiceAccountName};

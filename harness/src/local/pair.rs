@@ -1,12 +1,11 @@
 //! Both sites together.
 
-use std::path::PathBuf;
+use std::{net::Ipv4Addr, path::PathBuf};
 
 use futures::future::join_all;
 use serde_json::Value;
 
 use super::{
-    addresses::Addresses,
     control_plane::{ControlPlane, Plan},
     error::LocalError,
     folder,
@@ -24,8 +23,8 @@ use crate::{
 pub struct Settings {
     /// Where everything of the pair goes; made with mode 0700, and must not be there yet.
     pub folder: PathBuf,
-    /// The addresses that the pair owns.
-    pub addresses: Addresses,
+    /// The loopback address of each site; nothing of the pair listens elsewhere.
+    pub addresses: PerSite<Ipv4Addr>,
     /// Who the operator under test is.
     pub operator: ServiceAccountName,
     /// Objects that are created on both sites before any controller runs, in this order: definitions of custom
@@ -37,7 +36,6 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct LocalPair {
     sites: PerSite<ControlPlane>,
-    addresses: Addresses,
 }
 
 impl LocalPair {
@@ -62,7 +60,7 @@ impl LocalPair {
         let folders = PerSite::from_fn(|site| root.join(site.name()));
         let plan = |site| Plan {
             site,
-            address: settings.addresses.control_plane(site),
+            address: *settings.addresses.at(site),
             folder: folders.at(site),
             launcher,
             binaries,
@@ -74,7 +72,7 @@ impl LocalPair {
             Box::pin(progress::step(progress, &what, None, ControlPlane::start(plan(site)))).await
         };
         match futures::try_join!(start(Site::East), start(Site::West)) {
-            Ok((east, west)) => Ok(Self { sites: PerSite { east, west }, addresses: settings.addresses }),
+            Ok((east, west)) => Ok(Self { sites: PerSite { east, west } }),
             Err(error) => {
                 let plans = Site::ALL.map(plan);
                 join_all(plans.iter().map(Plan::stop_what_runs)).await;
@@ -86,11 +84,6 @@ impl LocalPair {
     /// One site's control plane.
     pub fn at(&self, site: Site) -> &ControlPlane {
         self.sites.at(site)
-    }
-
-    /// The addresses that the pair owns.
-    pub fn addresses(&self) -> Addresses {
-        self.addresses
     }
 
     /// Waits until a program of either site ends by itself, and says which and how. Cancel safe.

@@ -1,4 +1,4 @@
-//! Two local sites with a hub, agents and the operator under test: the pair that a supervisor owns.
+//! Two local sites with a hub, an agent and the operator under test: the pair that a supervisor owns.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use super::operator::{self, OperatorLaunch, RunningOperator};
 use super::{HubDescription, OperatorDescription, PairDescription, SiteDescription};
 use crate::agent::Agent;
 use crate::garage::runtime::GarageRuntime;
-use crate::local::{Addresses, Identity, LocalPair, ServiceAccountName, Settings};
+use crate::local::{Identity, LocalPair, ServiceAccountName, Settings};
 use crate::process::Child;
 use crate::site::{PerSite, Site};
 use crate::supervisor::{AnyError, Context, LogTail, Pair, PartDeath, ProgressSink, Running, StartError};
@@ -39,7 +39,7 @@ pub struct PairOptions {
 /// Finds, or builds, the operator to run.
 pub type ResolveOperator = fn(PairOptions, Context) -> BoxFuture<'static, Result<PathBuf, AnyError>>;
 
-/// Two local sites with a hub, agents and the operator under test.
+/// Two local sites with a hub, an agent and the operator under test.
 #[derive(Debug)]
 pub struct Federation {
     /// The operator's definitions and permissions.
@@ -86,14 +86,14 @@ async fn start(
     let mut phases = Phases::new();
     let options: PairOptions = serde_json::from_value(context.options.clone())?;
     let objects = manifests::parse(&manifests)?;
-    let progress = SinkProgress(context.progress.clone());
+    let progress = |part| SinkProgress { part, sink: context.progress.clone() };
     let environment = toolchain::Environment::of_process()?;
-    let binaries = toolchain::prepare(&environment, &context.launcher, &progress).await?;
+    let binaries = toolchain::prepare(&environment, &context.launcher, &progress("programs")).await?;
     let program = resolve(options, context.clone()).await?;
     phases.ended("prepare");
     let settings = Settings {
         folder: context.folder.join("sites"),
-        addresses: Addresses::in_block(context.addresses.octet())?,
+        addresses: PerSite { east: context.addresses.east(), west: context.addresses.west() },
         operator: ServiceAccountName {
             namespace: operator::NAMESPACE.into(),
             name: "garage-operator".into(),
@@ -103,6 +103,7 @@ async fn start(
     let run = context.addresses.to_string();
     let hub = hub::start(&context.launcher, &context.folder, context.addresses, &run);
     let sites = async {
+        let progress = progress("sites");
         LocalPair::start(&context.launcher, &binaries, &settings, &progress).await.map_err(AnyError::from)
     };
     let (hub, sites) = try_join(hub, sites).await?;
@@ -125,14 +126,14 @@ struct RunningFederation {
 }
 
 impl RunningFederation {
-    /// Puts agents and operators onto sites that are there.
+    /// Puts the agent and the operators onto sites that are there.
     async fn furnish(
         context: Context,
         program: PathBuf,
         hub: RunningHub,
         sites: LocalPair,
     ) -> Result<Self, AnyError> {
-        context.progress.report("agents", "starting");
+        context.progress.report("agent", "starting");
         let agent = start_agent(&sites, &hub).await?;
         context.progress.report("operators", "starting");
         let start = |site: Site| start_operator(&context, &program, &sites, site);
@@ -159,10 +160,10 @@ impl RunningFederation {
 }
 
 async fn start_agent(sites: &LocalPair, hub: &RunningHub) -> Result<Agent, AnyError> {
-    let client = |site| sites.at(site).client(Identity::Agent);
-    let (east, west) = try_join(client(Site::East), client(Site::West)).await?;
+    let client = async |site: Site| sites.at(site).client(Identity::Agent).await;
+    let clients = PerSite { east: client(Site::East).await?, west: client(Site::West).await? };
     let runtime = Arc::new(GarageRuntime::new(hub.client.clone()));
-    Ok(Agent::start(PerSite { east, west }, runtime.clone(), runtime).await?)
+    Ok(Agent::start(clients, runtime.clone(), runtime).await?)
 }
 
 async fn start_operator(
@@ -175,8 +176,11 @@ async fn start_operator(
         site,
         program: program.to_owned(),
         kubeconfig: sites.at(site).kubeconfig(Identity::Operator).to_owned(),
-        address: sites.addresses().control_plane(site),
-        proxy: sites.addresses().proxy(site).into(),
+        address: sites.at(site).address(),
+        proxy: match site {
+            Site::East => context.addresses.east_proxy(),
+            Site::West => context.addresses.west_proxy(),
+        },
         folder: context.folder.join("operators"),
     };
     operator::start(&context.launcher, &launch).await
@@ -276,10 +280,13 @@ impl Running for RunningFederation {
 }
 
 /// Passes the progress of the toolchain and the sites on to the pair's clients.
-struct SinkProgress(ProgressSink);
+struct SinkProgress {
+    part: &'static str,
+    sink: ProgressSink,
+}
 
 impl crate::progress::Progress for SinkProgress {
     fn report(&self, event: crate::progress::Event<'_>) {
-        self.0.report("sites", crate::progress::lines::line(event));
+        self.sink.report(self.part, crate::progress::lines::line(event));
     }
 }

@@ -74,10 +74,15 @@ pub async fn until_success(
     tokio::select! {
         status = child.exited() => {
             let status = status.to_string();
-            Err(ProbeError::Ended { name, status, log, tail: child.log_tail(TAIL) })
+            Err(ProbeError::Ended { name, status, log, tail: tail(child) })
         }
         asked = timed => asked.map_err(|_elapsed| {
-            ProbeError::NotReady { name, url: url.to_owned(), answer, limit, log, tail: child.log_tail(TAIL) }
+            ProbeError::NotReady { name, url: url.to_owned(), answer, limit, log, tail: tail(child) }
         }),
     }
+}
+
+fn tail(child: &Child) -> String {
+    let tail = child.log_tail(TAIL);
+    if tail.trim().is_empty() { "(it is empty)".to_owned() } else { tail }
 }

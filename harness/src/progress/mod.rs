@@ -1,18 +1,11 @@
 //! Telling whoever waits what is being done, how long it has taken so far, and what comes next.
 //!
 //! The engine reports [`Event`]s to a [`Progress`]; who shows them is the program's choice.
-//!
-//! | module | what it holds |
-//! |---|---|
-//! | [`lines`] | plain lines, for logs and CI |
-//! | [`bars`] | a live display, for terminals |
 
 use std::time::Duration;
 
-pub mod bars;
 pub mod lines;
 
-pub use bars::Bars;
 pub use lines::Lines;
 
 /// How often a step that takes long is reported with [`Event::Running`].

@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Display};
 
-use super::{Verdict, VerdictKind};
+use super::{Exit, Verdict, VerdictKind};
+use crate::checks::{Judgement, Severity};
 use crate::scenario::{CellReport, Outcome};
 
 /// Displays a verdict as the summary that ends a run.
@@ -59,14 +60,28 @@ fn details(f: &mut fmt::Formatter<'_>, verdict: &Verdict) -> fmt::Result {
             Outcome::Passed | Outcome::Skipped(_) => {}
         }
     }
-    for (check, finding) in verdict.findings() {
-        let word = match finding.severity {
-            crate::checks::Severity::Violation => "VIOLATION",
-            crate::checks::Severity::Unknown => "UNKNOWN",
-        };
-        writeln!(f, "\n{word} {check}: {finding}")?;
+    for check in &verdict.checks {
+        findings(f, check)?;
     }
     Ok(())
+}
+
+/// How many findings of one check are shown; `verdict.json` has them all.
+const SHOWN: usize = 3;
+
+/// The first findings of a check.
+pub fn findings(f: &mut impl fmt::Write, check: &Judgement) -> fmt::Result {
+    for finding in check.findings.iter().take(SHOWN) {
+        let word = match finding.severity {
+            Severity::Violation => "VIOLATION",
+            Severity::Unknown => "UNKNOWN",
+        };
+        writeln!(f, "\n{word} {}: {finding}", check.check)?;
+    }
+    match check.findings.len().saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => writeln!(f, "\n… and {more} more of {}", check.check),
+    }
 }
 
 fn headline(verdict: &Verdict) -> String {
@@ -76,6 +91,9 @@ fn headline(verdict: &Verdict) -> String {
     let writes = verdict.coverage.get("layoutWrites").copied().unwrap_or_default();
     let total =
         verdict.durations_ms.get("total").map(|ms| format!(" in {}", seconds(*ms))).unwrap_or_default();
+    if verdict.cells.is_empty() && verdict.exit() == Exit::SetupFailed {
+        return "SET-UP FAILED: no cell was run".to_owned();
+    }
     let word = match verdict.verdict {
         VerdictKind::Pass => "PASS",
         VerdictKind::Violation => "VIOLATION",

@@ -142,19 +142,19 @@ impl<'a> Run<'a> {
         let hole = self.recorder.take_failure().map(|error| {
             Problem::new(Exit::Unknown, format!("the harness lost part of its record: {}", chain(&error)))
         });
-        let abort = self.options.abort.current().map(of_abort);
+        let abort = self.options.abort.current().map(|abort| of_abort(&abort));
         hole.into_iter().chain(abort).collect()
     }
 }
 
-fn of_abort(abort: Abort) -> Problem {
+fn of_abort(abort: &Abort) -> Problem {
     let exit = match abort.blame {
         Blame::System => Exit::ScenarioFailed,
         Blame::Harness => Exit::Unknown,
         Blame::Interrupt => Exit::Interrupted,
         Blame::Terminate => Exit::Terminated,
     };
-    Problem::new(exit, abort.reason)
+    Problem::new(exit, format!("{}{}", abort.reason, abort.detail))
 }
 
 #[derive(Default)]

@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`execute`] | the run itself; start here |
+//! | [`mod@execute`] | the run itself; start here |
 //! | [`directory`] | the folder with everything that a run leaves behind |
 //! | [`sources`] | the run's history out of its sources |
 //! | [`logs`] | the logs of the pair's programs |

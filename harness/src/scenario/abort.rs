@@ -22,8 +22,11 @@ pub enum Blame {
 pub struct Abort {
     /// Who made it.
     pub blame: Blame,
-    /// What happened, in words.
+    /// What happened, in a line.
     pub reason: String,
+    /// What may tell more: the end of a log.
+    #[serde(default)]
+    pub detail: String,
 }
 
 /// Tells everyone in a run, once, that it ends early. The first reason stays.
@@ -72,7 +75,7 @@ mod tests {
         let switch = AbortSwitch::default();
         let waiting = switch.clone();
         let waiting = tokio::spawn(async move { waiting.aborted().await });
-        let abort = |blame, reason: &str| Abort { blame, reason: reason.to_owned() };
+        let abort = |blame, reason: &str| Abort { blame, reason: reason.to_owned(), detail: String::new() };
         switch.abort(abort(Blame::System, "the operator died"));
         switch.abort(abort(Blame::Interrupt, "SIGINT"));
         assert_eq!(waiting.await.unwrap(), abort(Blame::System, "the operator died"));

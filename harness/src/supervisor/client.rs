@@ -17,127 +17,19 @@ use tokio::{
     net::unix::{OwnedReadHalf, OwnedWriteHalf},
     sync::{oneshot, watch},
     task::JoinHandle,
-    time::Instant,
 };
 
+pub use super::client_error::ClientError;
 use super::{
-    claim::ClaimError,
-    control::{ControlError, Hailed},
-    folder::PairFolder,
-    life::Holder,
-    pair::{LogTail, PartDeath, Progress},
+    pair::{LogTail, PartDeath},
     protocol::{self, Ask, Message, Question, Reply},
     remote::RemoteError,
-    root::{RootError, StateRoot},
-    start::{SpawnError, Wanted},
+    root::StateRoot,
 };
-use crate::process::{IdentityError, ProcessIdentity};
+use crate::process::ProcessIdentity;
 
 /// How long a supervisor may take to tear down before a client stops waiting for it.
-const TEARDOWN_DEADLINE: Duration = Duration::from_mins(1);
-
-/// Why there is no pair to use.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    /// The state root cannot be used.
-    #[error("cannot use the state folder")]
-    Root(#[from] RootError),
-    /// No folder or addresses could be had.
-    #[error("cannot claim a pair")]
-    Claim(#[from] ClaimError),
-    /// No supervisor could be started.
-    #[error("cannot start a supervisor for the pair")]
-    Spawn(#[from] SpawnError),
-    /// The supervisor could not be watched.
-    #[error("cannot watch the pair's supervisor")]
-    Identity(#[from] IdentityError),
-    /// The pair did not start; nothing is left of it.
-    #[error("the pair did not come up")]
-    Failed {
-        /// Why.
-        source: RemoteError,
-        /// Logs that may tell more.
-        logs: Vec<LogTail>,
-    },
-    /// The pair was started by another build, and others use it.
-    #[error(
-        "{pair} cannot be used: {problem}; it is in use by {}; let that end, or take it down by force",
-        describe(holders)
-    )]
-    Mismatch {
-        /// Which pair.
-        pair: String,
-        /// What differs.
-        problem: String,
-        /// Who uses it.
-        holders: Vec<Holder>,
-    },
-    /// The supervisor ended without a word.
-    #[error("the pair's supervisor died\n{}", log.tail)]
-    Lost {
-        /// The end of its log.
-        log: Box<LogTail>,
-    },
-    /// The supervisor lives but says nothing.
-    #[error(
-        "the supervisor of {} has not answered within {deadline:?}; `down` removes it",
-        folder.display()
-    )]
-    Silent {
-        /// The pair's folder.
-        folder: PathBuf,
-        /// How long it was waited for.
-        deadline: Duration,
-    },
-    /// The pair took too long to start.
-    #[error("the pair was not ready within {deadline:?}{}", last_step(last.as_ref()))]
-    Timeout {
-        /// How long it was waited for.
-        deadline: Duration,
-        /// What it did last.
-        last: Option<Progress>,
-    },
-    /// The caller gave up; nothing is left of the pair unless others use it.
-    #[error("cancelled while the pair was being started")]
-    Cancelled,
-    /// The pair was taken down while it was started or used.
-    #[error("the pair is being taken down: {reason}")]
-    Stopping {
-        /// Why.
-        reason: String,
-    },
-    /// Others use the pair.
-    #[error("the pair is in use by {}", describe(holders))]
-    Busy {
-        /// Who.
-        holders: Vec<Holder>,
-    },
-    /// The pair refused a request.
-    #[error("the pair refused the request")]
-    Refused {
-        /// Why.
-        source: RemoteError,
-    },
-    /// The connection broke.
-    #[error("the connection to the pair's supervisor broke")]
-    Connection {
-        /// Why.
-        source: io::Error,
-    },
-}
-
-fn describe(holders: &[Holder]) -> String {
-    let one = |holder: &Holder| format!("process {} ({})", holder.process.pid, holder.purpose);
-    if holders.is_empty() {
-        "nobody known".into()
-    } else {
-        holders.iter().map(one).collect::<Vec<_>>().join(", ")
-    }
-}
-
-fn last_step(last: Option<&Progress>) -> String {
-    last.map(|last| format!("; its last step was {}: {}", last.part, last.message)).unwrap_or_default()
-}
+pub(super) const TEARDOWN_DEADLINE: Duration = Duration::from_mins(1);
 
 /// A pair that this process holds. It lives at least as long as this does.
 ///
@@ -165,6 +57,25 @@ struct Shared {
 type Pending = Option<BTreeMap<u64, oneshot::Sender<Reply>>>;
 
 impl Client {
+    pub(super) fn new(
+        folder: PathBuf,
+        root: StateRoot,
+        supervisor: ProcessIdentity,
+        description: Value,
+        reader: BufReader<OwnedReadHalf>,
+        writer: OwnedWriteHalf,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            asked: AtomicU64::new(1),
+            pending: Mutex::new(Some(BTreeMap::new())),
+            deaths: watch::Sender::new(Vec::new()),
+            end: watch::Sender::new(None),
+        });
+        let reader = tokio::spawn(Arc::clone(&shared).listen(reader));
+        let writer = tokio::sync::Mutex::new(writer);
+        Self { folder, root, supervisor, description, shared, writer, reader }
+    }
+
     /// What the pair says clients need to use it.
     pub fn description(&self) -> &Value {
         &self.description
@@ -320,120 +231,5 @@ fn unexpected(reply: Reply) -> ClientError {
         Reply::Refused { chain } => ClientError::Refused { source: RemoteError::new(chain) },
         Reply::Busy { holders } => ClientError::Busy { holders },
         other => ClientError::Connection { source: io::Error::other(format!("unexpected answer {other:?}")) },
-    }
-}
-
-/// A client of a pair that may not be ready yet.
-pub(super) struct Joined {
-    folder: PathBuf,
-    supervisor: ProcessIdentity,
-    reader: BufReader<OwnedReadHalf>,
-    writer: OwnedWriteHalf,
-}
-
-/// How waiting for a pair ends.
-enum Waited {
-    Ready(Value),
-    Failed(Vec<String>, Vec<LogTail>),
-    Stopping(String),
-    Lost,
-}
-
-impl Joined {
-    /// Waits until the supervisor has said who it is.
-    pub(super) async fn welcomed(folder: &PairFolder, hailed: Hailed) -> Result<Self, ControlError> {
-        let (reader, writer, supervisor) = hailed.welcomed().await?;
-        Ok(Self { folder: folder.path.clone(), supervisor, reader, writer })
-    }
-
-    /// Waits until the pair can be used.
-    pub(super) async fn ready(
-        mut self,
-        root: &StateRoot,
-        wanted: &Wanted,
-        left: Duration,
-        progress: &mut (impl FnMut(&Progress) + Send),
-    ) -> Result<Client, ClientError> {
-        let mut last = None;
-        let until = Instant::now() + left;
-        let outcome = tokio::select! {
-            outcome = self.wait(&mut last, progress) => outcome,
-            () = wanted.cancel.cancelled() => return self.give_up(ClientError::Cancelled).await,
-            () = tokio::time::sleep_until(until) => {
-                return self.give_up(ClientError::Timeout { deadline: wanted.deadline, last }).await;
-            }
-        };
-        match outcome {
-            Waited::Ready(description) => Ok(self.client(root, description)),
-            Waited::Failed(chain, logs) => {
-                self.ended().await?;
-                Err(ClientError::Failed { source: RemoteError::new(chain), logs })
-            }
-            Waited::Stopping(reason) => {
-                self.ended().await?;
-                Err(ClientError::Stopping { reason })
-            }
-            Waited::Lost => Err(ClientError::Lost {
-                log: Box::new(LogTail::read("supervisor", self.folder.join("supervisor.log"))),
-            }),
-        }
-    }
-
-    async fn wait(&mut self, last: &mut Option<Progress>, progress: &mut impl FnMut(&Progress)) -> Waited {
-        loop {
-            match protocol::read(&mut self.reader).await {
-                Ok(Some(Message::Progress(step))) => {
-                    progress(&step);
-                    *last = Some(step);
-                }
-                Ok(Some(Message::Ready { description })) => return Waited::Ready(description),
-                Ok(Some(Message::Failed { chain, logs })) => return Waited::Failed(chain, logs),
-                Ok(Some(Message::Stopping { reason })) => return Waited::Stopping(reason),
-                Ok(Some(_)) => {}
-                Ok(None) | Err(_) => return Waited::Lost,
-            }
-        }
-    }
-
-    /// Releases the pair without linger. If that ends it, waits for its end.
-    async fn give_up(mut self, error: ClientError) -> Result<Client, ClientError> {
-        let release = Question { number: 0, ask: Ask::Release { linger: false } };
-        if protocol::write(&mut self.writer, &release).await.is_ok() {
-            while let Ok(Some(message)) = protocol::read::<Message>(&mut self.reader).await {
-                if let Message::Answer { reply, .. } = message {
-                    if reply == Reply::Stopping {
-                        self.ended().await?;
-                    }
-                    break;
-                }
-            }
-        }
-        Err(error)
-    }
-
-    async fn ended(&self) -> Result<(), ClientError> {
-        if self.supervisor.ended(TEARDOWN_DEADLINE).await? {
-            return Ok(());
-        }
-        Err(ClientError::Silent { folder: self.folder.clone(), deadline: TEARDOWN_DEADLINE })
-    }
-
-    fn client(self, root: &StateRoot, description: Value) -> Client {
-        let shared = Arc::new(Shared {
-            asked: AtomicU64::new(1),
-            pending: Mutex::new(Some(BTreeMap::new())),
-            deaths: watch::Sender::new(Vec::new()),
-            end: watch::Sender::new(None),
-        });
-        let reader = tokio::spawn(Arc::clone(&shared).listen(self.reader));
-        Client {
-            folder: self.folder,
-            root: root.clone(),
-            supervisor: self.supervisor,
-            description,
-            shared,
-            writer: tokio::sync::Mutex::new(self.writer),
-            reader,
-        }
     }
 }

@@ -13,6 +13,7 @@ use super::{
     control::{Control, ControlError},
     folder::{self, Entry, PairFolder},
     life::Holder,
+    locking::released_by,
     pair::chain,
     protocol::{Ask, Reply},
     reap::{self, Killed},
@@ -77,6 +78,11 @@ pub enum Outcome {
     InUse {
         /// By whom.
         holders: Vec<Holder>,
+    },
+    /// Its supervisor is of another version and cannot be asked who uses it; it was left alone.
+    Incompatible {
+        /// What differs.
+        problem: String,
     },
     /// Somebody is starting it this moment; it was left alone.
     BeingClaimed,
@@ -154,7 +160,8 @@ async fn pair(
         Ok(Answer::Busy(holders)) => Outcome::InUse { holders },
         Ok(Answer::Stopping(supervisor)) => stopping(root, folder, &supervisor, options).await?,
         Err(ControlError::Gone { .. }) => gone(root, folder, options).await?,
-        Err(error) => kill(root, folder, chain(&error).join(": ")).await?,
+        Err(ControlError::Mismatch { problem }) => incompatible(root, folder, problem, options).await?,
+        Err(error @ ControlError::Silent { .. }) => kill(root, folder, error.to_string()).await?,
     };
     Ok(Some(outcome))
 }
@@ -184,6 +191,9 @@ async fn stopping(
         let reason = format!("it did not tear down within {:?}", options.teardown_deadline);
         return kill(root, folder, reason).await;
     }
+    if let Some(outcome) = still_locked(supervisor, folder).await {
+        return Ok(outcome);
+    }
     match remove_if_dead(root, folder).await? {
         Removal::Dead(outcome) => Ok(outcome),
         // Alive: others have taken the free addresses by now.
@@ -203,6 +213,23 @@ async fn gone(root: &StateRoot, folder: &PairFolder, options: &DownOptions) -> R
     })
 }
 
+/// Every version understands a signal; but who uses the pair cannot be known, so that takes force.
+async fn incompatible(
+    root: &StateRoot,
+    folder: &PairFolder,
+    problem: String,
+    options: &DownOptions,
+) -> Result<Outcome, RootError> {
+    let Ok(supervisor) = folder.supervisor() else { return Ok(Outcome::Incompatible { problem }) };
+    if !options.force {
+        return Ok(Outcome::Incompatible { problem });
+    }
+    match supervisor.terminate() {
+        Ok(_) => stopping(root, folder, &supervisor, options).await,
+        Err(error) => Ok(Outcome::Failed { chain: chain(&error) }),
+    }
+}
+
 /// Ends a supervisor that cannot be talked to, then whatever it leaves.
 async fn kill(root: &StateRoot, folder: &PairFolder, reason: String) -> Result<Outcome, RootError> {
     // Without a record the supervisor has only just come up, and without an answer nobody knows who it is.
@@ -211,14 +238,25 @@ async fn kill(root: &StateRoot, folder: &PairFolder, reason: String) -> Result<O
         return Ok(Outcome::Failed { chain: chain(&error) });
     }
     ended(&supervisor, KILL_DEADLINE).await;
+    if let Some(outcome) = still_locked(&supervisor, folder).await {
+        return Ok(outcome);
+    }
     Ok(match remove_if_dead(root, folder).await? {
         Removal::Dead(Outcome::Removed { killed }) => Outcome::Killed { reason, killed },
         Removal::Dead(other) => other,
-        Removal::Absent => Outcome::Killed { reason, killed: Vec::new() },
-        Removal::Alive => {
-            Outcome::Failed { chain: vec!["its lock is held although its supervisor was killed".into()] }
-        }
+        Removal::Absent | Removal::Alive => Outcome::Killed { reason, killed: Vec::new() },
     })
+}
+
+/// `None` if the lock of an ended supervisor is free, as it should be.
+async fn still_locked(supervisor: &ProcessIdentity, folder: &PairFolder) -> Option<Outcome> {
+    match released_by(supervisor, &folder.path, KILL_DEADLINE).await {
+        Ok(true) => None,
+        Ok(false) => {
+            Some(Outcome::Failed { chain: vec!["its lock is held though its supervisor ended".into()] })
+        }
+        Err(error) => Some(Outcome::Failed { chain: chain(&error) }),
+    }
 }
 
 /// How long the kernel may take to end a killed supervisor.
@@ -295,6 +333,7 @@ async fn remains(root: &StateRoot, path: &Path, options: &DownOptions) -> Result
     {
         ended(&supervisor, options.teardown_deadline).await;
     }
+    // No second look at the lock: nothing runs any more when a folder is set aside.
     let Some(_lock) = root.lock().await? else { return Ok(None) };
     if !path.is_dir() {
         return Ok(None);

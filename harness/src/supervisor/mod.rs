@@ -9,7 +9,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`pair`] | what is supervised: the interface; start here |
-//! | [`start`], [`client`] | getting a pair, holding it |
+//! | [`start`], [`client`], [`client_error`] | getting a pair, holding it, and what can go wrong |
 //! | [`down`], [`status`] | taking pairs down, listing them |
 //! | [`root`], [`folder`], [`address`], [`claim`] | where pairs lie and what is theirs |
 //! | [`life`] | the rule that says how long a pair lives |
@@ -19,10 +19,13 @@
 pub mod address;
 pub mod claim;
 pub mod client;
+pub mod client_error;
 mod control;
 pub mod down;
 pub mod folder;
+mod joined;
 pub mod life;
+mod locking;
 mod logs;
 pub mod pair;
 mod protocol;

@@ -7,11 +7,10 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::{Path, PathBuf},
-    thread,
     time::Duration,
 };
 
-use tokio::sync::oneshot;
+use super::locking::lock_within;
 
 /// The variable that names another state root.
 pub const STATE_DIR: &str = "ONEWRITER_STATE_DIR";
@@ -166,16 +165,10 @@ impl StateRoot {
         }
     }
 
-    /// A thread of its own, because a blocked one of the runtime could never be given up.
     async fn locked(&self, folder: File) -> Result<File, RootError> {
-        let (answer, locked) = oneshot::channel();
-        let wait = move || drop(answer.send(folder.lock().map(|()| folder)));
-        let thread = thread::Builder::new().name("root-lock".into()).spawn(wait);
-        thread.map_err(|source| self.failed("wait for the lock of", source))?;
-        match tokio::time::timeout(LOCK_DEADLINE, locked).await {
-            Ok(Ok(locked)) => locked.map_err(|source| self.failed("lock", source)),
-            Ok(Err(_)) | Err(_) => Err(RootError::Locked { path: self.path.clone() }),
-        }
+        let locked =
+            lock_within(folder, LOCK_DEADLINE).await.map_err(|source| self.failed("lock", source))?;
+        locked.ok_or_else(|| RootError::Locked { path: self.path.clone() })
     }
 
     fn failed(&self, action: &'static str, source: io::Error) -> RootError {

@@ -14,10 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     claim::{self, Claim},
-    client::{Client, ClientError, Joined},
+    client::Client,
+    client_error::ClientError,
     control::{Control, ControlError, Hailed, hail},
     down::{self, Removal},
     folder::{self, Entry, Owner, PairFolder},
+    joined::Joined,
+    locking::released_by,
     pair::{LogTail, Progress},
     protocol::{Ask, Reply},
     root::{RootError, RootLock, StateRoot},
@@ -133,11 +136,11 @@ struct Found {
 
 /// `None`: the supervisor is gone by now, so look again.
 async fn join(found: Found) -> Result<Option<Joined>, ClientError> {
-    let Found { folder, hailed, .. } = found;
+    let Found { folder, started, hailed } = found;
     let Some(hailed) = hailed else {
         return wait_for_end(&folder.path).await.map(|()| None);
     };
-    match tokio::time::timeout(WELCOME_DEADLINE, Joined::welcomed(&folder, hailed)).await {
+    match tokio::time::timeout(WELCOME_DEADLINE, Joined::welcomed(&folder, started, hailed)).await {
         Err(_) => Err(ClientError::Silent { folder: folder.path, deadline: WELCOME_DEADLINE }),
         Ok(Ok(joined)) => Ok(Some(joined)),
         Ok(Err(ControlError::Mismatch { problem })) => replace(&folder, problem).await.map(|()| None),
@@ -169,7 +172,8 @@ async fn wait_for_end(folder: &Path) -> Result<(), ClientError> {
 }
 
 async fn end_of(folder: &Path, supervisor: &ProcessIdentity) -> Result<(), ClientError> {
-    if supervisor.ended(END_DEADLINE).await? {
+    let released = async { released_by(supervisor, folder, END_DEADLINE).await.unwrap_or(true) };
+    if supervisor.ended(END_DEADLINE).await? && released.await {
         return Ok(());
     }
     Err(ClientError::Silent { folder: folder.into(), deadline: END_DEADLINE })

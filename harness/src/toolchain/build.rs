@@ -14,7 +14,7 @@ use super::{
     program::{Module, Program},
 };
 use crate::{
-    process::{Child, Launch, LaunchError, Launcher},
+    process::{Launch, LaunchError, Launcher},
     progress::{self, Progress},
 };
 
@@ -34,13 +34,16 @@ pub(super) struct Builder<'a> {
     pub(super) work: &'a Path,
 }
 
-/// A running Go that is stopped, with the compilers that it started, when nobody waits for it any more.
-struct Running(Child);
+/// Stops a Go, with the compilers that it started, when nobody waits for it any more.
+struct StopWhenDropped<'a> {
+    launcher: &'a Launcher,
+    name: String,
+}
 
-impl Drop for Running {
+impl Drop for StopWhenDropped<'_> {
     fn drop(&mut self) {
-        let child = self.0.clone();
-        if child.status().is_none() {
+        // By name, for it may have been started by a launch that was itself dropped.
+        if let Some(child) = self.launcher.children().into_iter().find(|child| child.name() == self.name) {
             tokio::spawn(async move { child.stop(Duration::ZERO).await });
         }
     }
@@ -129,12 +132,13 @@ impl Builder<'_> {
             log: log.clone(),
         };
         let failed = |source: LaunchError| ToolchainError::Start { step: what.to_owned(), source };
-        let running = Running(self.launcher.launch(launch).await.map_err(failed)?);
-        let status = running.0.exited().await;
+        let _stop = StopWhenDropped { launcher: self.launcher, name: launch.name.clone() };
+        let go = self.launcher.launch(launch).await.map_err(failed)?;
+        let status = go.exited().await;
         if status.success() {
             return Ok(());
         }
-        let (step, tail) = (what.to_owned(), running.0.log_tail(TAIL));
+        let (step, tail) = (what.to_owned(), go.log_tail(TAIL));
         Err(if tail.contains(DISK_FULL) {
             ToolchainError::DiskFull { step, log, tail }
         } else {

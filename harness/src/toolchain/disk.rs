@@ -18,8 +18,8 @@ struct Need {
 impl Module {
     fn need(self) -> Need {
         match self {
-            Self::Etcd => Need { modules: 120, objects: 300, programs: 100 },
-            Self::Kubernetes => Need { modules: 750, objects: 2_200, programs: 500 },
+            Self::Etcd => Need { modules: 80, objects: 300, programs: 50 },
+            Self::Kubernetes => Need { modules: 800, objects: 2_800, programs: 450 },
         }
     }
 }

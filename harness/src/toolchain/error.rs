@@ -80,7 +80,7 @@ pub enum ToolchainError {
     },
     /// The disk filled up during the build.
     #[error(
-        "no space left to {step}: free some (about 4 GB are needed at first), or set ONEWRITER_CACHE_DIR, GOCACHE \
+        "no space left to {step}: free some (a first build takes 4.5 GB), or set ONEWRITER_CACHE_DIR, GOCACHE \
          and GOMODCACHE to a larger disk; log: {}\n{tail}",
         log.display()
     )]

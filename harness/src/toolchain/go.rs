@@ -12,10 +12,13 @@ use std::{
 use serde::Deserialize;
 use tokio::process::Command;
 
-use super::{lookup::is_executable, pins};
+use super::{
+    lookup::{Environment, is_executable},
+    pins,
+};
 
-/// Where Go's own installation guide puts it; often not in a script's `PATH`.
-const CUSTOMARY: &str = "/usr/local/go/bin";
+/// Where Go's own installation guide puts it.
+pub(super) const CUSTOMARY: &str = "/usr/local/go/bin";
 
 /// No Go takes longer than this to answer.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -62,9 +65,9 @@ impl Go {
     }
 }
 
-/// The `go` in the folders of `path` or in its customary place.
-pub fn locate(path: &OsStr) -> Option<PathBuf> {
-    let folders = env::split_paths(path).chain([PathBuf::from(CUSTOMARY)]);
+/// The `go` in a folder of `PATH`, or where it is by custom.
+pub fn locate(environment: &Environment) -> Option<PathBuf> {
+    let folders = env::split_paths(&environment.path).chain([environment.go.clone()]);
     folders.map(|folder| folder.join("go")).find(|file| is_executable(file))
 }
 

@@ -14,7 +14,7 @@ use std::{
 use futures::future::join_all;
 use tokio::process::Command;
 
-use super::{cache, error::ToolchainError, program::Program};
+use super::{cache, error::ToolchainError, go, program::Program};
 
 /// No program may take longer than this to print its version.
 const VERSION_DEADLINE: Duration = Duration::from_secs(20);
@@ -26,6 +26,8 @@ pub struct Environment {
     pub assets: Option<PathBuf>,
     /// The value of `PATH`.
     pub path: OsString,
+    /// The folder in which Go is by custom, where a script's `PATH` often does not reach.
+    pub go: PathBuf,
     /// The folder of built programs for the present pins.
     pub cache: PathBuf,
 }
@@ -101,6 +103,7 @@ impl Environment {
         Ok(Self {
             assets: env::var_os("KUBEBUILDER_ASSETS").filter(|value| !value.is_empty()).map(PathBuf::from),
             path: env::var_os("PATH").unwrap_or_default(),
+            go: PathBuf::from(go::CUSTOMARY),
             cache: cache::folder_in(&caches),
         })
     }
@@ -220,6 +223,7 @@ mod tests {
         Environment {
             assets: Some(root.join("assets")),
             path: env::join_paths([root.join("first"), root.join("second")]).unwrap(),
+            go: root.join("no-go"),
             cache: root.join("cache"),
         }
     }

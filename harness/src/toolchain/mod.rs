@@ -5,10 +5,10 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`prepare`] | finding or building everything; start here |
+//! | [`mod@prepare`] | finding or building everything; start here |
 //! | [`program`] | the four programs |
 //! | [`pins`] | their versions and checksums |
-//! | [`lookup`] | where programs are looked for, and what was found |
+//! | [`mod@lookup`] | where programs are looked for, and what was found |
 //! | [`cache`] | the folder of built programs, and its lock |
 //! | [`go`] | the Go toolchain |
 //! | [`build`] | building |

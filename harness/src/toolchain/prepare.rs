@@ -70,7 +70,7 @@ pub async fn prepare(
 /// A Go that can build, or an error that says what is missing without it.
 async fn go_for(environment: &Environment, survey: &Survey) -> Result<Go, ToolchainError> {
     let (missing, skipped) = (survey.missing(), survey.skipped.clone());
-    let Some(path) = go::locate(&environment.path) else {
+    let Some(path) = go::locate(environment) else {
         return Err(ToolchainError::NoGo { missing, skipped });
     };
     let go = go::ask(path.clone()).await;

@@ -1,10 +1,11 @@
 //! The pods of both sites, played by a runtime.
 
-use std::sync::Arc;
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _, sync::Arc, time::Duration};
 
 use harness::{
     agent::Agent,
     local::{Identity, LocalPair},
+    process::Launch,
     progress::Silent,
     site::{PerSite, Site},
 };
@@ -31,6 +32,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_pod_waits_for_its_secret_and_then_runs_at_its_address", pod_waits_for_its_secret),
         trial("a_deleted_pod_ends_gracefully_and_its_successor_starts", deleted_pod_has_a_successor),
+        trial("the_agent_goes_on_after_its_api_server_was_restarted", api_server_restarts),
         trial("pods_that_vanish_without_grace_lose_their_process", vanished_pods_lose_their_process),
     ]
 }
@@ -193,4 +195,42 @@ async fn vanished_pods_lose_their_process(world: World) {
     })
     .await;
     stage.close().await;
+}
+
+/// The same server with the same arguments, killed and started again: the agent's watches find it, and what happens
+/// from then on is handled.
+async fn api_server_restarts(world: World) {
+    let stage = Stage::set(&world).await;
+    stage.create_secret().await;
+    let first = stage.until_pod("the pod is ready", is_ready).await;
+    let server = stage.pair.at(Site::East).programs()[1].clone();
+    let command_line = fs::read(format!("/proc/{}/cmdline", server.pid())).unwrap();
+    let arguments = command_line.split(|byte| *byte == 0).filter(|argument| !argument.is_empty()).skip(1);
+    let again = Launch {
+        name: "kube-apiserver-again".into(),
+        program: world.binaries.kube_apiserver.clone(),
+        args: arguments.map(|argument| OsStr::from_bytes(argument).to_owned()).collect(),
+        env: Vec::new(),
+        log: world.folder.path().join("kube-apiserver-again.log"),
+    };
+    server.stop(Duration::ZERO).await;
+    let again = world.launcher.launch(again).await.unwrap();
+    until_answers(&stage.east).await;
+
+    stage.pods().delete("web-0", &DeleteParams::default()).await.unwrap();
+
+    let is_next = |pod: &Pod| pod.metadata.uid != first.metadata.uid && is_ready(pod);
+    stage.until_pod("a successor is ready", is_next).await;
+    again.stop(Duration::ZERO).await;
+    stage.close().await;
+}
+
+/// A server that has only just been started has no way to call.
+async fn until_answers(client: &Client) {
+    let answered = async {
+        while client.apiserver_version().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, answered).await.expect("the API server answers again in time");
 }

@@ -1,11 +1,12 @@
 //! What every test here starts from.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{net::Ipv4Addr, path::PathBuf, sync::Arc, time::Duration};
 
 use harness::{
-    local::{Addresses, ServiceAccountName, Settings},
+    local::{ServiceAccountName, Settings},
     process::{Launcher, Marker},
     progress::Lines,
+    site::PerSite,
     toolchain::{Binaries, Environment, prepare},
 };
 use libtest_mimic::Failed;
@@ -18,7 +19,7 @@ pub(crate) struct World {
     pub(crate) folder: Arc<tempfile::TempDir>,
     pub(crate) launcher: Launcher,
     pub(crate) binaries: Binaries,
-    pub(crate) addresses: Addresses,
+    pub(crate) addresses: PerSite<Ipv4Addr>,
 }
 
 impl World {
@@ -28,7 +29,9 @@ impl World {
         let launcher = Launcher::new(folder.path().join("processes"), marker)?;
         let environment = Environment::of_process()?;
         let binaries = prepare(&environment, &launcher, &Lines::new(std::io::stderr())).await?;
-        let addresses = Addresses::in_block(free_block())?;
+        let block = free_block();
+        let address = |host| Ipv4Addr::new(127, block, 0, host);
+        let addresses = PerSite { east: address(1), west: address(2) };
         Ok(Self { folder: Arc::new(folder), launcher, binaries, addresses })
     }
 

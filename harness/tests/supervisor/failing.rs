@@ -59,7 +59,7 @@ async fn bad_options(scene: Scene) {
 async fn cancelled(scene: Scene) {
     let cancel = CancellationToken::new();
     let script = Script { start: Start::Hang, ..Script::default() };
-    let wanted = Wanted { cancel: cancel.clone(), ..Scene::private(&script) };
+    let wanted = Wanted { cancel: cancel.clone(), kept: true, ..Scene::private(&script) };
     let (hanging, hangs) = tokio::sync::oneshot::channel();
     let mut hanging = Some(hanging);
     let start = harness::supervisor::Client::start_or_attach(&scene.root, wanted, |progress| {

@@ -23,6 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("two private pairs live side by side on addresses of their own", side_by_side),
         trial("a kept pair outlives its clients until it is taken down", kept),
         trial("a pair can be kept after the fact", kept_later),
+        trial("who wants to keep a pair keeps it, even if another started it", kept_by_another),
         trial("nobody takes a pair from under another client but by force", not_from_under),
         trial("status tells who holds a pair, what runs and how much memory it takes", status),
         trial("a request of another kind is refused with the pair's reason", refused_request),
@@ -133,6 +134,15 @@ async fn kept_later(scene: Scene) {
     assert!(footprint.processes.iter().all(harness::process::ProcessIdentity::is_alive));
     assert!(scene.down().await[0].is_gone());
     footprint.assert_gone();
+}
+
+async fn kept_by_another(scene: Scene) {
+    let starter = scene.start(Scene::shared(&Script::default())).await.unwrap();
+    let keeper = scene.start(Wanted { kept: true, ..Scene::shared(&Script::default()) }).await.unwrap();
+    starter.release(false).await.unwrap();
+    keeper.release(false).await.unwrap();
+    assert!(scene.status().await[0].kept);
+    assert!(scene.down().await[0].is_gone());
 }
 
 async fn not_from_under(scene: Scene) {

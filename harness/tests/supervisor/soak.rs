@@ -3,7 +3,7 @@
 use std::{ffi::OsString, fs, process::Command, thread::sleep, time::Duration};
 
 use harness::{
-    process::{Marker, ProcessIdentity},
+    process::ProcessIdentity,
     supervisor::{DownOptions, PairDown, StateRoot, down::down},
 };
 use libtest_mimic::Trial;
@@ -73,22 +73,28 @@ fn kill_a_down(scene: &Scene, after: Duration) {
     down.wait().unwrap();
 }
 
-/// Everything that was started for a pair of this root.
+/// Everything that was started for a pair of this root, found without any record.
 fn parts(scene: &Scene) -> Vec<ProcessIdentity> {
-    (16..=250)
-        .flat_map(|octet| Marker::carriers_of(&scene.root.path().join(format!("pair-{octet}"))).unwrap())
-        .collect()
+    let root = scene.root.path().join("pair-").into_os_string().into_string().unwrap();
+    running(|pid| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&root)
+    })
 }
 
 /// Every supervisor of this root, found without any record.
 fn supervisors(scene: &Scene) -> Vec<ProcessIdentity> {
     let root = scene.root.path().to_str().unwrap();
-    let numbers = fs::read_dir("/proc").unwrap().flatten();
-    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let ours = numbers.filter(|pid| {
+    running(|pid| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line);
         line.contains("__supervise") && line.contains(root)
-    });
-    ours.filter_map(|pid| ProcessIdentity::of(pid).unwrap()).filter(ProcessIdentity::is_alive).collect()
+    })
+}
+
+fn running(wanted: impl Fn(i32) -> bool) -> Vec<ProcessIdentity> {
+    let numbers = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let found = numbers.filter(|pid| wanted(*pid)).filter_map(|pid| ProcessIdentity::of(pid).unwrap());
+    found.filter(ProcessIdentity::is_alive).collect()
 }

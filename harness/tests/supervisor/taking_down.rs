@@ -1,10 +1,22 @@
 //! `down` removes what is ours and nobody uses, and nothing else.
 
-use std::{fs, os::unix::fs::symlink, process::Command, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    process::Command,
+    time::Duration,
+};
 
-use harness::supervisor::{DownOptions, Outcome, PairState, Wanted, down::down};
+use harness::{
+    process::ProcessIdentity,
+    supervisor::{DownOptions, Outcome, PairState, Wanted, down::down},
+};
 use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::UnixListener,
+};
 
 use crate::{
     dummy::{self, Script},
@@ -18,6 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("down by force takes a pair in use", by_force),
         trial("down waits for a teardown that is under way", under_way),
         trial("down kills a supervisor that does not answer", frozen),
+        trial("a supervisor of another version is left alone unless by force", incompatible),
         trial("a stranger of the same program and arguments survives", decoy),
         trial("what is not ours in the state folder survives and is reported", foreign),
         trial("an unsafe state folder is refused", unsafe_root),
@@ -67,6 +80,40 @@ async fn frozen(scene: Scene) {
     footprint.assert_gone();
 }
 
+/// What stands in for a supervisor of another version: a socket that refuses, and a lock that is held as long as
+/// the recorded process lives.
+async fn incompatible(scene: Scene) {
+    let folder = scene.root.path().join("pair-77");
+    fs::create_dir_all(&folder).unwrap();
+    fs::set_permissions(scene.root.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    let lock = fs::File::create(folder.join("supervisor.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut other = Command::new("sleep").arg("60").stdin(lock).spawn().unwrap();
+    let identity = ProcessIdentity::of(i32::try_from(other.id()).unwrap()).unwrap().unwrap();
+    fs::write(folder.join("supervisor.json"), serde_json::to_string(&identity).unwrap()).unwrap();
+    let socket = UnixListener::bind(folder.join("supervisor.sock")).unwrap();
+    let refuse = tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = socket.accept().await.unwrap();
+            let hello = stream.read(&mut [0; 4096]).await.unwrap();
+            assert!(hello > 0);
+            stream
+                .write_all(b"{\"type\":\"mismatch\",\"problem\":\"it speaks protocol 9\"}\n")
+                .await
+                .unwrap();
+        }
+    });
+    let done = scene.down().await;
+    assert_eq!(done[0].outcome, Outcome::Incompatible { problem: "it speaks protocol 9".into() });
+    assert!(identity.is_alive());
+    let done = down(&scene.root, &DownOptions { force: true, ..DownOptions::default() }).await.unwrap();
+    assert!(done[0].is_gone(), "{done:?}");
+    assert!(!identity.is_alive());
+    assert!(scene.entries().is_empty());
+    refuse.abort();
+    other.wait().unwrap();
+}
+
 async fn decoy(scene: Scene) {
     let executable = harness::entry::executable().unwrap();
     let mut decoy = Command::new(executable).args([dummy::PART, "127.0.0.1:0"]).spawn().unwrap();
@@ -96,7 +143,6 @@ async fn foreign(scene: Scene) {
 }
 
 async fn unsafe_root(scene: Scene) {
-    use std::os::unix::fs::PermissionsExt as _;
     fs::create_dir(scene.root.path()).unwrap();
     fs::set_permissions(scene.root.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let error = scene.start(Scene::private(&Script::default())).await.unwrap_err();

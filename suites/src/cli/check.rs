@@ -3,7 +3,7 @@
 use harness::checks::{self, Severity};
 use harness::failure::chain;
 use harness::garage;
-use harness::report::Exit;
+use harness::report::{Exit, summary};
 use harness::run::execute::coverage;
 use onewriter_history::History;
 use serde_json::json;
@@ -49,10 +49,8 @@ fn in_words(history: &History, judgements: &[checks::Judgement], exit: Exit) -> 
         text += &format!("  {mark} {}\n", judgement.claim);
     }
     for judgement in judgements {
-        for finding in &judgement.findings {
-            let word = if finding.severity == Severity::Violation { "VIOLATION" } else { "UNKNOWN" };
-            text += &format!("\n{word} {}: {finding}\n", judgement.check);
-        }
+        // Writing to a String cannot fail.
+        summary::findings(&mut text, judgement).unwrap_or_default();
     }
     let word = match exit {
         Exit::Pass => "PASS",

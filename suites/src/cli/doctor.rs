@@ -51,7 +51,7 @@ async fn programs() -> Vec<Check> {
         }
     };
     let survey = toolchain::lookup(&environment).await;
-    let go = toolchain::go::locate(&environment.path);
+    let go = toolchain::go::locate(&environment);
     let of = |program: Program| {
         match survey.found.get(&program) {
         Some(found) => {

@@ -45,6 +45,9 @@ fn outcome(outcome: &Outcome) -> String {
                 holders.iter().map(|h| format!("process {} ({})", h.process.pid, h.purpose)).collect();
             format!("left alone: in use by {}; --force takes it down all the same", users.join(", "))
         }
+        Outcome::Incompatible { problem } => {
+            format!("left alone: {problem}, so who uses it is unknown; --force takes it down all the same")
+        }
         Outcome::BeingClaimed => "left alone: somebody is starting it".to_owned(),
         Outcome::NotOurs { why } => format!("left alone: {why}"),
         Outcome::Failed { chain } => format!("STILL THERE: {}", chain.join(": ")),

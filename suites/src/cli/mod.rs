@@ -1,6 +1,6 @@
 //! The command line of `onewriter`.
 //!
-//! One file for each command; what they share is [`args`] (flags), [`output`] (how things are shown) and the pair
+//! One file for each command; what they share is [`args`] (flags), `output` (how things are shown) and the pair
 //! they work on.
 
 pub mod args;

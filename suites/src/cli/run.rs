@@ -135,11 +135,12 @@ async fn watch(
         () = tokio::time::sleep(timeout) => Abort {
             blame: Blame::System,
             reason: format!("the run did not end within {}", humantime::format_duration(timeout)),
+            detail: String::new(),
         },
         exit = interrupt::interrupted() => {
             display.say("interrupted: taking everything down (interrupt again to leave that to the supervisor)");
             let blame = if exit == Exit::Terminated { Blame::Terminate } else { Blame::Interrupt };
-            Abort { blame, reason: "the run was interrupted".to_owned() }
+            Abort { blame, reason: "the run was interrupted".to_owned(), detail: String::new() }
         }
     };
     abort.abort(reason);
@@ -180,7 +181,9 @@ async fn figures(root: &StateRoot, client: &Client) -> Vec<(String, u64)> {
 }
 
 fn set_up_failed(global: &Global, directory: &RunDirectory, error: &ClientError) -> Exit {
-    let verdict = problem(directory, Exit::SetupFailed, &start::in_words(error));
+    let kept = directory.path().join("start");
+    let logs = if kept.is_dir() { format!("\n\nits logs: {}", kept.display()) } else { String::new() };
+    let verdict = problem(directory, Exit::SetupFailed, &format!("{}{logs}", start::in_words(error)));
     if let Err(error) = directory.write_json("verdict.json", &verdict) {
         output::fail(Exit::SetupFailed, &chain(&error));
     }

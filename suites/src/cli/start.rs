@@ -69,7 +69,11 @@ pub(super) async fn start(
 
 /// A failed start in words: the chain of causes, and the ends of the logs that may tell more.
 pub(super) fn in_words(error: &ClientError) -> String {
-    let mut text = format!("the pair was not set up: {}", chain(error));
+    let mut text = match error {
+        // Its own words add nothing to the causes.
+        ClientError::Failed { source, .. } => chain(source),
+        other => chain(other),
+    };
     if let ClientError::Failed { logs, .. } = error {
         for log in logs {
             text += &format!("\n\nthe end of the log of {}:\n{}", log.part, log.tail.trim_end());

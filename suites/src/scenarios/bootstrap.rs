@@ -61,7 +61,8 @@ fn run<'a>(scope: &'a Scope, mesh: &'a Mesh, cell: &'a Cell) -> BoxFuture<'a, Re
             observe::condition(scope, site, "LayoutWriter", "False", "FollowerSite").await?;
             observe::condition(scope, site, "AwaitingLayoutWriter", "True", "NodesWithoutRole").await?;
         }
-        completes_reconciles(scope, mesh, site, CLUSTER, 2).await?;
+        observe::identities(scope, site, &nodes()).await?;
+        completes_reconciles(scope, mesh, site, CLUSTER, &nodes(), 2).await?;
         layouts_are(scope, mesh, site, role).await
     }
     .boxed()

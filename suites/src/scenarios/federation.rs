@@ -56,7 +56,7 @@ fn run<'a>(scope: &'a Scope, mesh: &'a Mesh, cell: &'a Cell) -> BoxFuture<'a, Re
         let in_layout = |site, nodes| async move { observe::all_in_layout(scope, site, nodes).await };
         try_join(in_layout(writer, &at_writer), in_layout(follower, &nodes())).await?;
         observe::condition(scope, follower, "AwaitingLayoutWriter", "False", "NothingPending").await?;
-        completes_reconciles(scope, mesh, follower, CLUSTER, 2).await?;
+        completes_reconciles(scope, mesh, follower, CLUSTER, &nodes(), 2).await?;
 
         holds_all_roles(scope, mesh, writer).await?;
         holds_all_roles(scope, mesh, follower).await

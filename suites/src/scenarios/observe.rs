@@ -50,6 +50,12 @@ pub async fn all_in_layout(scope: &Scope, site: Site, nodes: &[String]) -> Resul
     Ok(())
 }
 
+/// Waits until the operator of `site` knows the identity of each of `nodes`: from then on it could assign roles.
+pub async fn identities(scope: &Scope, site: Site, nodes: &[String]) -> Result<Vec<String>, Failure> {
+    scope.recorder.step(format!("await identities of {} on {site}", nodes.join(", ")));
+    try_join_all(nodes.iter().map(|name| identity(scope, site, name))).await
+}
+
 /// Waits until the operator of `site` knows the identity of node `name`, and returns it.
 pub async fn identity(scope: &Scope, site: Site, name: &str) -> Result<String, Failure> {
     let awaited = format!("identity of GarageNode {name}");

@@ -29,6 +29,10 @@ impl Example {
         self.state(EXPECTATION, json!({"writes": writes, "reads": reads}))
     }
 
+    pub(crate) fn layout(self, value: &Value) -> Self {
+        self.state("layout", value.clone())
+    }
+
     pub(crate) fn step(mut self, title: &str) -> Self {
         let (cell, mesh) = (Some("cell".to_owned()), Some(MESH.to_owned()));
         self.events.push(Event::Step(Step { cell, mesh, title: title.to_owned(), detail: None }));

@@ -43,6 +43,11 @@ impl Check for VersionsMoveForward {
     }
 }
 
+fn moves_the_version(value: &serde_json::Value) -> bool {
+    let event = value.get("event").and_then(serde_json::Value::as_str).unwrap_or_default();
+    matches!(event, "applied" | "merged" | "replaced" | "reset")
+}
+
 /// The mesh, node and layout version that a record shows, if it shows one.
 fn observed(
     record: &Record,
@@ -57,7 +62,8 @@ fn observed(
             let (mesh, node) = nodes_of_calls.remove(&end.call)?;
             Some((mesh, (node, end.incarnation), end.layout_version))
         }
-        Event::State(state) if state.subject == "layout" => {
+        // The other layout events (retired, conflict, …) speak of versions that are not the node's current one.
+        Event::State(state) if state.subject == "layout" && moves_the_version(&state.value) => {
             let node = state.value.get("nodeId")?.as_str()?.to_owned();
             let incarnation = state.value.get("incarnation")?.as_u64()?;
             let version = state.value.get("to")?.as_u64()?;
@@ -79,6 +85,17 @@ mod tests {
         let findings = VersionsMoveForward.judge(&example.history());
         assert_eq!(findings.len(), 1, "one step back is one finding: {findings:?}");
         assert!(findings[0].message.contains("from layout version 2 to 1"), "{}", findings[0].message);
+    }
+
+    #[test]
+    fn a_retired_version_is_not_the_nodes_own() {
+        let retired = |event: &str| {
+            Example::new()
+                .call(call("east").get("/v2/GetClusterLayout").version(2))
+                .layout(&serde_json::json!({"nodeId": "aa".repeat(32), "incarnation": 0, "event": event, "from": 1, "to": 1}))
+        };
+        assert_eq!(VersionsMoveForward.judge(&retired("retired").history()), []);
+        assert_eq!(VersionsMoveForward.judge(&retired("merged").history()).len(), 1);
     }
 
     #[test]

@@ -1,0 +1,8 @@
+//! Nodes and what goes on between them, under a virtual clock.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod failures;
+mod races;
+mod settling;
+mod world;
