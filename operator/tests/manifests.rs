@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use clap::Parser;
 use garage_operator::api::crd::{self, Conversion};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rstest::rstest;
@@ -112,4 +113,35 @@ fn the_roles_grant_no_wildcards_and_no_listing_of_secrets() {
             }
         }
     }
+}
+
+#[rstest]
+fn a_kustomization_names_every_manifest_of_its_parts(#[values("", "webhook")] folder: &str) {
+    let base = config().join(folder);
+    let text = std::fs::read_to_string(base.join("kustomization.yaml")).unwrap();
+    let kustomization: Value = serde_saphyr::from_str(&text).unwrap();
+    let resources: Vec<&str> =
+        kustomization["resources"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for resource in &resources {
+        assert!(base.join(resource).is_file(), "{resource} does not exist");
+    }
+    for manifest in std::fs::read_dir(config().join("rbac")).unwrap() {
+        let name = manifest.unwrap().file_name().into_string().unwrap();
+        assert!(
+            resources.iter().any(|resource| resource.ends_with(&format!("rbac/{name}"))),
+            "{name} is missing"
+        );
+    }
+}
+
+#[test]
+fn the_deployment_is_started_with_options_that_exist() {
+    let text = std::fs::read_to_string(config().join("manager/deployment.yaml")).unwrap();
+    let deployment: Value = serde_saphyr::from_str(&text).unwrap();
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    let arguments = container["args"].as_array().unwrap().iter().filter_map(Value::as_str);
+    let webhook = ["--webhook-bind-address=:9443", "--pod-namespace=ns"];
+    let line = ["garage-operator"].into_iter().chain(arguments).chain(webhook);
+    let options = garage_operator::program::options::Options::try_parse_from(line).unwrap();
+    assert_eq!(options.run.objection(), None);
 }

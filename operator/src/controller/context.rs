@@ -29,6 +29,8 @@ pub struct Settings {
     pub deadlines: Deadlines,
     /// Reconciles of one kind at the same time.
     pub concurrency: u16,
+    /// Longest that one reconcile may take: a call that never ends must not keep its object from being looked at.
+    pub reconcile_deadline: Duration,
     /// Whether the blocks of a drained storage node have to be proved elsewhere before it goes.
     pub drain_block_proof: bool,
     /// How long nothing may move before a drain is complete.

@@ -1,5 +1,7 @@
 //! Failures of a reconcile. What Garage refuses or delays is not among them: that is a state, told in a condition.
 
+use std::time::Duration;
+
 use thiserror::Error;
 
 /// A reconcile that could not be finished.
@@ -14,6 +16,9 @@ pub enum ReconcileError {
         #[source]
         source: Box<kube::Error>,
     },
+    /// It took too long.
+    #[error("the reconcile was given up after {} seconds", .0.as_secs())]
+    TimedOut(Duration),
     /// An object could not be turned into JSON.
     #[error("{what} could not be turned into JSON")]
     Json {

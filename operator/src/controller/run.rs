@@ -169,7 +169,9 @@ async fn drive<K, F>(
         let key = pace_key(kind, object.as_ref());
         let work = reconcile(object, Arc::clone(&context));
         async move {
-            let result = work.await;
+            let deadline = context.settings.reconcile_deadline;
+            let finished = tokio::time::timeout(deadline, work).await;
+            let result = finished.unwrap_or(Err(ReconcileError::TimedOut(deadline)));
             context.metrics.reconciled(kind, if result.is_ok() { "success" } else { "error" });
             if result.is_ok() {
                 context.paces.succeeded(&key);

@@ -132,6 +132,9 @@ pub struct RunOptions {
     /// Format of the logs.
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+    /// Longest that one reconcile may take.
+    #[arg(long, env = "RECONCILE_DEADLINE", default_value = "3m", value_parser = duration)]
+    pub reconcile_deadline: Duration,
     /// Whether the blocks of a drained storage node have to be proved elsewhere before it goes.
     #[arg(long, env = "DRAIN_BLOCK_PROOF", default_value_t = true, action = ArgAction::Set, num_args = 0..=1,
           require_equals = true, default_missing_value = "true")]
@@ -216,6 +219,7 @@ impl RunOptions {
             },
             deadlines: Deadlines::default(),
             concurrency: self.max_concurrent_reconciles,
+            reconcile_deadline: self.reconcile_deadline,
             drain_block_proof: self.drain_block_proof,
             drain_quiet_period: self.drain_quiet_period,
             tombstone_age: self.tombstone_age,

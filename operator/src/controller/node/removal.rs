@@ -1,5 +1,10 @@
 //! The way of a role out of the layout: removed by a Writer, waited for by a Follower (design record D3).
 
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+
 use super::super::context::Context;
 use super::super::endpoints::Endpoints;
 use super::super::error::{ReconcileError, chain};
@@ -7,6 +12,7 @@ use super::super::layout::{Outcome, converge};
 use super::super::scope;
 use super::status::Observation;
 use super::{authority_of, proof};
+use crate::api::federation::DeletionPolicy;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{identity, intent};
@@ -61,6 +67,9 @@ impl Removal<'_> {
         let (drain, proof) = match permitted {
             Some(Err(refusal)) if !gone => (Drain::Blocked(refusal.to_string()), None),
             None | Some(Err(_)) => self.after_removal(id, &layout).await,
+            Some(Ok(_)) if self.is_fresh() => {
+                (Drain::Preparing("a moment is left for the cluster to be deleted, too".to_owned()), None)
+            }
             Some(Ok(_)) => {
                 let proof = proof::begin(self.context, self.node).await?;
                 (self.remove().await, proof)
@@ -72,6 +81,15 @@ impl Removal<'_> {
         observation.facts.drain = Some(drain);
         observation.proof = proof.or_else(|| proof::recorded(self.node).cloned());
         Ok(Ok(observation))
+    }
+
+    /// A node and its cluster are often deleted together, with their namespace: under Destroy the role then stays, so
+    /// a deletion that has only just begun is not acted upon yet.
+    fn is_fresh(&self) -> bool {
+        let Some(Time(began)) = &self.node.metadata.deletion_timestamp else { return false };
+        let age = Duration::try_from(Timestamp::now().duration_since(*began)).unwrap_or_default();
+        self.cluster.spec.effective_deletion_policy() == DeletionPolicy::Destroy
+            && age < self.context.settings.cadence.pending * 2
     }
 
     /// The full status and layout read of every pass.
