@@ -308,6 +308,8 @@ async fn a_killed_node_closes_its_port_and_a_restart_opens_it_again() {
     let hub = TestHub::start().await;
     let nodes = four_nodes(&hub).await;
     bootstrap(&hub, &nodes).await;
+    let layout = || async { hub.admin(&nodes[3], "west", "GET", "/v2/GetClusterLayout", None).await.1 };
+    eventually(layout, |layout| layout["version"] == 1).await;
     let fault = |action: &str| json!({"action": action, "node": "west/ns/garage-1"});
     assert_eq!(hub.control("POST", "/faults", fault("kill")).await.0, 200);
     let url = format!("http://{}:3903/health", nodes[3].address);
@@ -320,5 +322,40 @@ async fn a_killed_node_closes_its_port_and_a_restart_opens_it_again() {
         let (_, layout) = hub.admin(node, &node.site, "GET", "/v2/GetClusterLayout", None).await;
         assert_eq!(layout["version"], 0, "all begin anew, so nobody gives the layout back");
     }
+    hub.finish().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_held_when_the_hub_ends_has_an_end_in_the_history() {
+    let hub = TestHub::start().await;
+    let nodes = four_nodes(&hub).await;
+    rule(&hub, json!({"match": {}, "effect": {"kind": "hold"}})).await;
+    let url = format!("http://{}:3903/v2/GetClusterHealth", nodes[0].address);
+    let call = tokio::spawn(hub.http.get(url).bearer_auth("mesh-east-east").send());
+    let begun = || async { onewriter_history::History::read_live(&hub.journal()).unwrap().records };
+    eventually(begun, |records| records.iter().any(|record| matches!(record.event, Event::CallBegin(_))))
+        .await;
+    let history = hub.finish().await;
+    assert!(call.await.unwrap().is_err());
+    let ends = events(&history, |event| match event {
+        Event::CallEnd(end) => Some(end.status),
+        _ => None,
+    });
+    assert_eq!(ends, [None]);
+}
+
+#[tokio::test]
+async fn the_history_can_be_read_from_an_event_on() {
+    let hub = TestHub::start().await;
+    four_nodes(&hub).await;
+    let read = async |from: usize| {
+        let url = format!("{}/history?from={from}", hub.control);
+        let text =
+            hub.http.get(url).bearer_auth(support::CONTROL).send().await.unwrap().text().await.unwrap();
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(read(0).await[0]["schema"], "onewriter.history/1");
+    let from_three = read(3).await;
+    assert_eq!((from_three[0]["seq"].as_u64(), from_three.len()), (Some(3), 2));
     hub.finish().await;
 }

@@ -85,6 +85,7 @@ struct Inner {
 /// A call that waits for its answer.
 #[derive(Debug)]
 struct Pending {
+    node: NodeIndex,
     sender: oneshot::Sender<Option<Response>>,
     amendment: Option<Amendment>,
 }
@@ -297,7 +298,7 @@ impl MeshActor {
         if let Some(intervention) = &intervention {
             self.shared.recorder.record(journal::intervention_event(&self.name, &name, call, intervention));
         }
-        inner.pending.insert(call, Pending { sender, amendment: None });
+        inner.pending.insert(call, Pending { node, sender, amendment: None });
         let progress = CallInProgress { actor: Arc::clone(self), call, node, answer };
         Begun { progress, request, intervention }
     }
@@ -370,12 +371,23 @@ impl MeshActor {
         self.shared.recorder.record(journal::process_event(&self.name, node, process, resumed));
         if matches!(process, Process::Ended { .. }) {
             self.shared.directory.vacate(node.config().address);
+            self.end_calls(inner, index);
             if let Some(port) = inner.ports.remove(&index) {
                 port.close();
                 inner.closing.insert(index, port);
             }
         } else {
             self.shared.directory.occupy(node.config().address, &self.name);
+        }
+    }
+
+    /// Ends the calls on a process that has ended, those included that a rule holds.
+    fn end_calls(&self, inner: &mut Inner, node: NodeIndex) {
+        let calls = inner.pending.iter().filter(|(_, pending)| pending.node == node);
+        let calls: Vec<_> = calls.map(|(call, _)| *call).collect();
+        for call in calls {
+            let after = inner.cluster.layout_mark(node);
+            self.finish(inner, call, None, after);
         }
     }
 

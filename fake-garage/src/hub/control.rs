@@ -31,6 +31,7 @@ pub fn router(registry: Arc<Registry>, token: ControlToken) -> Router {
         .route("/meshes/{mesh}/nodes/{site}/{namespace}/{pod}/layout", get(node_layout))
         .route("/nodes/{site}/{namespace}/{pod}", put(put_node).delete(delete_node))
         .route("/routes/{site}", put(put_routes))
+        .route("/history", get(history))
         .route("/faults", post(post_fault))
         .route("/rules", get(list_rules).post(post_rule))
         .route("/rules/{id}", axum::routing::delete(delete_rule))
@@ -60,6 +61,7 @@ impl IntoResponse for ControlError {
     fn into_response(self) -> Response {
         let status = match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::Unreadable(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoMesh(_) | Self::NoNode(_) | Self::NoRule(_) => StatusCode::NOT_FOUND,
             Self::SecretTaken(_) | Self::SecretChanged(_) | Self::Address(_) => StatusCode::CONFLICT,
             Self::UnknownSecret(_) | Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -177,4 +179,27 @@ async fn delete_rule(State(registry): State<Arc<Registry>>, Path(id): Path<u64>)
 async fn release_rule(State(registry): State<Arc<Registry>>, Path(id): Path<u64>) -> Answer {
     let released = registry.shared().rules.release(id);
     done(if released { Ok(()) } else { Err(ControlError::NoRule(id)) })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HistoryQuery {
+    #[serde(default)]
+    from: usize,
+}
+
+/// What has been recorded so far, from event `from` on, as it stands in the file. Event 0 is the header.
+async fn history(
+    State(registry): State<Arc<Registry>>,
+    query: Result<Query<HistoryQuery>, axum::extract::rejection::QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|error| ControlError::Malformed(error.to_string()))?;
+    let path = registry.shared().recorder.path();
+    let text = tokio::fs::read_to_string(&path)
+        .await
+        .map_err(|error| ControlError::Unreadable(format!("cannot read {}: {error}", path.display())))?;
+    // The last line may be on its way to the file.
+    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    let lines: String = whole.split_inclusive('\n').skip(query.from).collect();
+    Ok(([(http::header::CONTENT_TYPE, "application/x-ndjson")], lines).into_response())
 }

@@ -1,5 +1,6 @@
 //! What the hub records, in one total order.
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use onewriter_history::{CallBegin, CallEnd, Event, Fault, Journal, Log, State, WriteError};
@@ -49,6 +50,11 @@ impl Recorder {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The history's file.
+    pub fn path(&self) -> PathBuf {
+        self.lock().journal.path().to_owned()
     }
 
     /// Appends an event.

@@ -35,6 +35,9 @@ pub enum ControlError {
     /// No mesh has the secret of a node.
     #[error("no mesh has the node's rpc secret (sha256 {0}…); register it with PUT /control/v1/meshes/NAME")]
     UnknownSecret(String),
+    /// The history cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
     /// A request that cannot be read.
     #[error("{0}")]
     Malformed(String),
@@ -71,6 +74,9 @@ pub struct NodeRequest {
     #[serde(default)]
     consistency_mode: ConsistencyMode,
     hostname: String,
+    /// How far the node's wall clock is ahead.
+    #[serde(default)]
+    clock_offset_ms: i64,
 }
 
 /// Answer of `PUT /nodes/{site}/{namespace}/{pod}`.
@@ -239,7 +245,7 @@ impl Registry {
             factor: request.replication_factor,
             mode: request.consistency_mode,
             rpc_secret: digest(&request.rpc_secret),
-            clock_offset: 0,
+            clock_offset: request.clock_offset_ms,
         };
         let id = self.identity(&actor.name, name);
         let node = actor.alter(|mesh| match found {
