@@ -16,4 +16,4 @@ pub mod layout;
 pub mod mesh;
 pub mod replay;
 
-pub use hub::{ControlToken, Hub, NodeNetwork, Options, ServeError, serve};
+pub use hub::{ControlToken, Hub, NodeNetwork, Options, RuleGuard, RuleRequest, ServeError, serve};

@@ -207,3 +207,155 @@ async fn the_control_api_says_what_is_wrong() {
     assert_eq!(hub.control("GET", "/nothing", Value::Null).await.0, 404);
     hub.finish().await;
 }
+
+async fn rule(hub: &TestHub, rule: Value) -> u64 {
+    let (status, answer) = hub.control("POST", "/rules", rule).await;
+    assert_eq!(status, 200, "{answer}");
+    answer["id"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn a_lost_answer_leaves_the_effect() {
+    let hub = TestHub::start().await;
+    let nodes = four_nodes(&hub).await;
+    bootstrap(&hub, &nodes).await;
+    let body = json!({"code": "InternalError", "message": "Internal error: made up"});
+    let pattern = json!({"path": "/v2/ApplyClusterLayout", "caller": "east"});
+    let effect = json!({"kind": "answer", "status": 500, "body": body, "perform": true});
+    rule(&hub, json!({"match": pattern, "effect": effect})).await;
+    let apply = async |version: u64| {
+        hub.admin(&nodes[0], "east", "POST", "/v2/ApplyClusterLayout", Some(json!({"version": version})))
+            .await
+    };
+    assert_eq!(apply(2).await.0, 500);
+    assert_eq!(hub.admin(&nodes[0], "east", "GET", "/v2/GetClusterLayout", None).await.1["version"], 2);
+    assert_eq!(apply(3).await.0, 200, "it acts once");
+    let history = hub.finish().await;
+    let faults = events(&history, |event| match event {
+        Event::Fault(fault) => Some(fault.action.clone()),
+        _ => None,
+    });
+    assert_eq!(faults, ["rule", "call"]);
+}
+
+#[tokio::test]
+async fn a_lost_race_is_answered_200_and_its_change_is_nowhere() {
+    let hub = TestHub::start().await;
+    let nodes = four_nodes(&hub).await;
+    bootstrap(&hub, &nodes).await;
+    rule(&hub, json!({"match": {"path": "/v2/ApplyClusterLayout"}, "effect": {"kind": "lose-race"}})).await;
+    let change =
+        json!({"roles": [{"id": nodes[0].id, "zone": "east", "capacity": 5_000_000_000_u64, "tags": []}]});
+    hub.admin(&nodes[0], "east", "POST", "/v2/UpdateClusterLayout", Some(change)).await;
+    let (status, applied) =
+        hub.admin(&nodes[0], "east", "POST", "/v2/ApplyClusterLayout", Some(json!({"version": 2}))).await;
+    let capacity = |layout: &Value| {
+        let roles = layout["roles"].as_array().unwrap();
+        roles.iter().find(|role| role["id"] == nodes[0].id.as_str()).unwrap()["capacity"].as_u64()
+    };
+    assert_eq!((status, capacity(&applied["layout"])), (200, Some(5_000_000_000)));
+    let (_, layout) = hub.admin(&nodes[0], "east", "GET", "/v2/GetClusterLayout", None).await;
+    assert_eq!((&layout["version"], capacity(&layout)), (&json!(2), Some(10_000_000_000)));
+    assert_eq!(layout["stagedRoleChanges"], json!([]));
+    hub.finish().await;
+}
+
+#[tokio::test]
+async fn a_held_call_waits_and_a_dropped_one_closes_the_connection() {
+    let hub = TestHub::start().await;
+    let nodes = four_nodes(&hub).await;
+    let path = json!({"path": "/v2/GetClusterStatus"});
+    let held = rule(&hub, json!({"match": path, "effect": {"kind": "hold"}})).await;
+    let (answer, released) =
+        tokio::join!(hub.admin(&nodes[0], "east", "GET", "/v2/GetClusterStatus", None), async {
+            let rules = || async { hub.control("GET", "/rules", Value::Null).await.1 };
+            eventually(rules, |rules| rules[0]["acted"] == 1).await;
+            hub.control("POST", &format!("/rules/{held}/release"), Value::Null).await.0
+        });
+    assert_eq!((answer.0, released), (200, 200));
+    rule(&hub, json!({"match": {"path": "/v2/GetClusterHealth"}, "effect": {"kind": "drop"}})).await;
+    let url = format!("http://{}:3903/v2/GetClusterHealth", nodes[0].address);
+    let error = hub.http.get(url).bearer_auth("mesh-east-east").send().await.unwrap_err();
+    assert!(error.is_request(), "{error:?}");
+    let history = hub.finish().await;
+    let unanswered = events(&history, |event| match event {
+        Event::CallEnd(end) if end.status.is_none() => Some(end.call),
+        _ => None,
+    });
+    assert_eq!(unanswered.len(), 1);
+}
+
+#[tokio::test]
+async fn a_frozen_node_answers_once_it_goes_on() {
+    let hub = TestHub::start().await;
+    let nodes = four_nodes(&hub).await;
+    let fault = |action: &str| json!({"action": action, "node": "east/ns/garage-0"});
+    assert_eq!(hub.control("POST", "/faults", fault("freeze")).await.0, 200);
+    let call = hub.admin(&nodes[0], "east", "GET", "/v2/GetClusterHealth", None);
+    let resume = async {
+        let begun = || async { onewriter_history::History::read_live(&hub.journal()).unwrap().records };
+        eventually(begun, |records| records.iter().any(|record| matches!(record.event, Event::CallBegin(_))))
+            .await;
+        hub.control("POST", "/faults", fault("resume")).await.0
+    };
+    let (answer, resumed) = tokio::join!(call, resume);
+    assert_eq!((answer.0, resumed), (200, 200));
+    hub.finish().await;
+}
+
+#[tokio::test]
+async fn a_killed_node_closes_its_port_and_a_restart_opens_it_again() {
+    let hub = TestHub::start().await;
+    let nodes = four_nodes(&hub).await;
+    bootstrap(&hub, &nodes).await;
+    let layout = || async { hub.admin(&nodes[3], "west", "GET", "/v2/GetClusterLayout", None).await.1 };
+    eventually(layout, |layout| layout["version"] == 1).await;
+    let fault = |action: &str| json!({"action": action, "node": "west/ns/garage-1"});
+    assert_eq!(hub.control("POST", "/faults", fault("kill")).await.0, 200);
+    let url = format!("http://{}:3903/health", nodes[3].address);
+    assert!(hub.http.get(&url).send().await.unwrap_err().is_connect());
+    assert_eq!(hub.control("POST", "/faults", fault("restart")).await.0, 200);
+    let (status, layout) = hub.admin(&nodes[3], "west", "GET", "/v2/GetClusterLayout", None).await;
+    assert_eq!((status, &layout["version"]), (200, &json!(1)));
+    assert_eq!(hub.control("POST", "/faults", json!({"action": "purge", "mesh": "mesh"})).await.0, 200);
+    for node in &nodes {
+        let (_, layout) = hub.admin(node, &node.site, "GET", "/v2/GetClusterLayout", None).await;
+        assert_eq!(layout["version"], 0, "all begin anew, so nobody gives the layout back");
+    }
+    hub.finish().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_held_when_the_hub_ends_has_an_end_in_the_history() {
+    let hub = TestHub::start().await;
+    let nodes = four_nodes(&hub).await;
+    rule(&hub, json!({"match": {}, "effect": {"kind": "hold"}})).await;
+    let url = format!("http://{}:3903/v2/GetClusterHealth", nodes[0].address);
+    let call = tokio::spawn(hub.http.get(url).bearer_auth("mesh-east-east").send());
+    let begun = || async { onewriter_history::History::read_live(&hub.journal()).unwrap().records };
+    eventually(begun, |records| records.iter().any(|record| matches!(record.event, Event::CallBegin(_))))
+        .await;
+    let history = hub.finish().await;
+    assert!(call.await.unwrap().is_err());
+    let ends = events(&history, |event| match event {
+        Event::CallEnd(end) => Some(end.status),
+        _ => None,
+    });
+    assert_eq!(ends, [None]);
+}
+
+#[tokio::test]
+async fn the_history_can_be_read_from_an_event_on() {
+    let hub = TestHub::start().await;
+    four_nodes(&hub).await;
+    let read = async |from: usize| {
+        let url = format!("{}/history?from={from}", hub.control);
+        let text =
+            hub.http.get(url).bearer_auth(support::CONTROL).send().await.unwrap().text().await.unwrap();
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(read(0).await[0]["schema"], "onewriter.history/1");
+    let from_three = read(3).await;
+    assert_eq!((from_three[0]["seq"].as_u64(), from_three.len()), (Some(3), 2));
+    hub.finish().await;
+}

@@ -69,6 +69,8 @@ pub struct Cluster {
     pub(super) counters: BTreeMap<NodeIndex, metrics::Counters>,
     pub(super) variables: BTreeMap<NodeIndex, Variables>,
     pub(super) store: Store,
+    /// Nodes whose next apply loses against another one.
+    pub(super) losing: BTreeSet<NodeIndex>,
     /// Calls that wait for the mesh, by its ticket.
     waiting: BTreeMap<u64, (u64, NodeIndex)>,
     /// Calls on frozen nodes, and calls that wait for frozen ones.
@@ -97,6 +99,7 @@ impl Cluster {
             counters: BTreeMap::new(),
             variables: BTreeMap::new(),
             store: Store::default(),
+            losing: BTreeSet::new(),
             waiting: BTreeMap::new(),
             stalled: Vec::new(),
             happenings: Vec::new(),
@@ -165,6 +168,11 @@ impl Cluster {
             Process::Running => self.reply(call, node, request, surroundings),
         }
         self.collect(false);
+    }
+
+    /// The next apply on `node` is answered, and another version of its number will have come first.
+    pub fn lose_next_race(&mut self, node: NodeIndex) {
+        self.losing.insert(node);
     }
 
     /// Gives up a call whose caller has gone away.

@@ -127,7 +127,12 @@ impl Cluster {
             }
             Call::PreviewLayout => self.preview(node),
             Call::ApplyLayout(body) => {
-                return self.mesh.apply(node, body.version).map(Reply::Ticket).map_err(ApiError::internal);
+                let applied = if self.losing.remove(&node) {
+                    self.mesh.apply_too_late(node, body.version)
+                } else {
+                    self.mesh.apply(node, body.version)
+                };
+                return applied.map(Reply::Ticket).map_err(ApiError::internal);
             }
             Call::RevertLayout => {
                 self.mesh.revert(node);

@@ -62,6 +62,13 @@ impl Response {
         }
     }
 
+    /// An answer that is not Garage's: what a fault says.
+    #[must_use]
+    pub fn replaced(status: u16, body: &serde_json::Value) -> Self {
+        let error = (status >= 400).then(|| body.get("message").unwrap_or(body).to_string());
+        Self { error, ..Self::with_json(status, serde_json::to_vec_pretty(body).unwrap_or_default()) }
+    }
+
     /// The answer that tells `error` about a request for `path`.
     #[must_use]
     pub fn error(error: &ApiError, path: &str) -> Self {

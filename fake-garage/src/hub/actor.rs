@@ -12,7 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::attribution::{NodeTokens, TokenTable};
 use super::directory::{Directory, SiteView};
 use super::journal::{self, Recorder};
-use crate::admin::{Cluster, Happening, Profile, Request, Response};
+use super::listener::Port;
+use super::rule::{CallFacts, Effect, Intervention, Rules};
+use crate::admin::{Cluster, Happening, LayoutMark, Profile, Request, Response};
 use crate::mesh::{Mesh, NodeIndex, Pacing, Process};
 
 /// What the meshes of a hub share.
@@ -24,6 +26,8 @@ pub struct Shared {
     pub directory: Directory,
     /// How fast things happen.
     pub pacing: Pacing,
+    /// Faults on single calls.
+    pub rules: Arc<Rules>,
     calls: AtomicU64,
     routed: AtomicUsize,
 }
@@ -36,6 +40,7 @@ impl Shared {
             recorder,
             directory: Directory::default(),
             pacing,
+            rules: Arc::default(),
             calls: AtomicU64::new(0),
             routed: AtomicUsize::new(0),
         }
@@ -70,15 +75,38 @@ struct Inner {
     cluster: Cluster,
     tokens: TokenTable,
     own_tokens: BTreeMap<NodeIndex, NodeTokens>,
-    pending: BTreeMap<u64, oneshot::Sender<Option<Response>>>,
-    /// Cancelled to close a node's port with all connections.
-    ports: BTreeMap<NodeIndex, CancellationToken>,
+    pending: BTreeMap<u64, Pending>,
+    /// Open ports, and those that are closing.
+    ports: BTreeMap<NodeIndex, Port>,
+    closing: BTreeMap<NodeIndex, Port>,
     processes: BTreeMap<NodeIndex, Process>,
+}
+
+/// A call that waits for its answer.
+#[derive(Debug)]
+struct Pending {
+    node: NodeIndex,
+    sender: oneshot::Sender<Option<Response>>,
+    amendment: Option<Amendment>,
+}
+
+/// What a rule makes of an answer.
+#[derive(Debug)]
+enum Amendment {
+    Replace(Response),
+    Drop,
+}
+
+/// A call that has begun.
+struct Begun {
+    progress: CallInProgress,
+    request: Request,
+    intervention: Option<Intervention>,
 }
 
 /// A call under way. Dropping it tells the mesh that the caller has gone away.
 #[derive(Debug)]
-pub struct CallInProgress {
+struct CallInProgress {
     actor: Arc<MeshActor>,
     call: u64,
     node: NodeIndex,
@@ -87,7 +115,7 @@ pub struct CallInProgress {
 
 impl CallInProgress {
     /// The answer; `None` if there will never be one.
-    pub async fn answer(mut self) -> Option<Response> {
+    async fn answer(mut self) -> Option<Response> {
         (&mut self.answer).await.ok().flatten()
     }
 }
@@ -121,6 +149,7 @@ impl MeshActor {
                 own_tokens: BTreeMap::new(),
                 pending: BTreeMap::new(),
                 ports: BTreeMap::new(),
+                closing: BTreeMap::new(),
                 processes: BTreeMap::new(),
             }),
             changed: Notify::new(),
@@ -190,9 +219,17 @@ impl MeshActor {
         inner.refresh_credentials(node);
     }
 
-    /// Notes what to cancel when the process of `node` ends.
-    pub fn set_port(&self, node: NodeIndex, port: CancellationToken) {
+    /// Notes what to close when the process of `node` ends.
+    pub fn set_port(&self, node: NodeIndex, port: Port) {
         self.lock().ports.insert(node, port);
+    }
+
+    /// Waits until a port of `node` that is closing is closed.
+    pub async fn port_closed(&self, node: NodeIndex) {
+        let closing = self.lock().closing.remove(&node);
+        if let Some(port) = closing {
+            port.closed().await;
+        }
     }
 
     /// Whether the port of `node` is open.
@@ -201,31 +238,46 @@ impl MeshActor {
         self.lock().ports.contains_key(&node)
     }
 
-    /// A request has reached a node.
-    pub fn call(self: &Arc<Self>, node: NodeIndex, request: Request, host: Option<String>) -> CallInProgress {
-        let (sender, answer) = oneshot::channel();
-        let mut inner = self.now();
-        let call = self.shared.next_call();
-        let request = self.begin_call(&inner, call, node, request, host);
-        inner.pending.insert(call, sender);
-        let site = inner.cluster.mesh().node(node).config().site.clone();
-        let around = SiteView { directory: &self.shared.directory, site: &site, mesh: &self.name };
-        inner.cluster.handle(call, node, request, &around);
-        self.tell(&mut inner);
-        drop(inner);
-        self.changed.notify_one();
-        CallInProgress { actor: Arc::clone(self), call, node, answer }
-    }
-
-    /// Attributes a call and records that it begins.
-    fn begin_call(
-        &self,
-        inner: &Inner,
-        call: u64,
+    /// A request has reached a node: records it, does what rules say, and gives the answer.
+    ///
+    /// `None` means that there will be no answer: the connection closes. Dropping the future ends the call.
+    pub async fn call(
+        self: &Arc<Self>,
         node: NodeIndex,
         request: Request,
         host: Option<String>,
-    ) -> Request {
+    ) -> Option<Response> {
+        let Begun { progress, request, intervention } = self.begin_call(node, request, host);
+        let Some(mut intervention) = intervention else {
+            self.perform(&progress, request, None);
+            return progress.answer().await;
+        };
+        intervention.wait().await;
+        match intervention.effect {
+            Effect::Answer { status, body, perform } => {
+                let replacement = Response::replaced(status, &body);
+                if perform {
+                    self.perform(&progress, request, Some(Amendment::Replace(replacement)));
+                } else {
+                    self.answer_instead(&progress, Some(replacement));
+                }
+            }
+            Effect::Drop { perform: true } => self.perform(&progress, request, Some(Amendment::Drop)),
+            Effect::Drop { perform: false } => self.answer_instead(&progress, None),
+            Effect::LoseRace => {
+                self.lock().cluster.lose_next_race(node);
+                self.perform(&progress, request, None);
+            }
+            Effect::Delay { .. } | Effect::Hold { .. } => self.perform(&progress, request, None),
+        }
+        progress.answer().await
+    }
+
+    /// Attributes a call, records that it begins, and asks the rules.
+    fn begin_call(self: &Arc<Self>, node: NodeIndex, request: Request, host: Option<String>) -> Begun {
+        let (sender, answer) = oneshot::channel();
+        let mut inner = self.now();
+        let call = self.shared.next_call();
         let absent = NodeTokens::default();
         let own = inner.own_tokens.get(&node).unwrap_or(&absent);
         let creator = |id: &str| inner.cluster.token_creator(id).cloned();
@@ -233,8 +285,54 @@ impl MeshActor {
         let request = Request { origin, ..request };
         let before = inner.cluster.layout_mark(node);
         let place = inner.cluster.mesh().node(node);
-        self.shared.recorder.record(journal::call_begin(call, &self.name, place, &request, host, before));
-        request
+        let intervention = self.shared.rules.meet(CallFacts {
+            mesh: &self.name,
+            caller: request.origin.caller.as_deref(),
+            node: &place.config().name,
+            method: &request.method,
+            path: &request.path,
+        });
+        let begin = journal::call_begin(call, &self.name, place, &request, host, before);
+        let name = place.config().name.clone();
+        self.shared.recorder.record(begin);
+        if let Some(intervention) = &intervention {
+            self.shared.recorder.record(journal::intervention_event(&self.name, &name, call, intervention));
+        }
+        inner.pending.insert(call, Pending { node, sender, amendment: None });
+        let progress = CallInProgress { actor: Arc::clone(self), call, node, answer };
+        Begun { progress, request, intervention }
+    }
+
+    fn perform(&self, progress: &CallInProgress, request: Request, amendment: Option<Amendment>) {
+        let mut inner = self.now();
+        if let Some(pending) = inner.pending.get_mut(&progress.call) {
+            pending.amendment = amendment;
+        }
+        let site = inner.cluster.mesh().node(progress.node).config().site.clone();
+        let around = SiteView { directory: &self.shared.directory, site: &site, mesh: &self.name };
+        inner.cluster.handle(progress.call, progress.node, request, &around);
+        self.tell(&mut inner);
+        drop(inner);
+        self.changed.notify_one();
+    }
+
+    /// Ends a call without performing it.
+    fn answer_instead(&self, progress: &CallInProgress, response: Option<Response>) {
+        let mut inner = self.lock();
+        let after = inner.cluster.layout_mark(progress.node);
+        self.finish(&mut inner, progress.call, response, after);
+    }
+
+    fn finish(&self, inner: &mut Inner, call: u64, response: Option<Response>, after: LayoutMark) {
+        let Some(pending) = inner.pending.remove(&call) else { return };
+        let response = match pending.amendment {
+            None => response,
+            Some(Amendment::Replace(replacement)) => Some(replacement),
+            Some(Amendment::Drop) => None,
+        };
+        self.shared.recorder.record(journal::call_end(call, response.as_ref(), after));
+        // The caller may have gone away just now; the answer is recorded all the same.
+        drop(pending.sender.send(response));
     }
 
     fn abandon(&self, call: u64, node: NodeIndex) {
@@ -251,11 +349,7 @@ impl MeshActor {
         for happening in inner.cluster.take_happenings() {
             match happening {
                 Happening::Answered { call, response, after, .. } => {
-                    if let Some(sender) = inner.pending.remove(&call) {
-                        self.shared.recorder.record(journal::call_end(call, response.as_ref(), after));
-                        // The caller may have gone away just now; the answer is recorded all the same.
-                        drop(sender.send(response));
-                    }
+                    self.finish(inner, call, response, after);
                 }
                 Happening::Layout { node, event } => {
                     let node = inner.cluster.mesh().node(node);
@@ -277,11 +371,23 @@ impl MeshActor {
         self.shared.recorder.record(journal::process_event(&self.name, node, process, resumed));
         if matches!(process, Process::Ended { .. }) {
             self.shared.directory.vacate(node.config().address);
+            self.end_calls(inner, index);
             if let Some(port) = inner.ports.remove(&index) {
-                port.cancel();
+                port.close();
+                inner.closing.insert(index, port);
             }
         } else {
             self.shared.directory.occupy(node.config().address, &self.name);
+        }
+    }
+
+    /// Ends the calls on a process that has ended, those included that a rule holds.
+    fn end_calls(&self, inner: &mut Inner, node: NodeIndex) {
+        let calls = inner.pending.iter().filter(|(_, pending)| pending.node == node);
+        let calls: Vec<_> = calls.map(|(call, _)| *call).collect();
+        for call in calls {
+            let after = inner.cluster.layout_mark(node);
+            self.finish(inner, call, None, after);
         }
     }
 

@@ -17,8 +17,10 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::fault::{FaultRequest, LossName, inject};
+use super::journal::fault_event;
 use super::options::ControlToken;
 use super::registry::{ControlError, MeshRequest, NodeRequest, Registry};
+use super::rule::RuleRequest;
 use super::state::{HubState, NodeLayout};
 
 /// The routes of the control API.
@@ -29,7 +31,11 @@ pub fn router(registry: Arc<Registry>, token: ControlToken) -> Router {
         .route("/meshes/{mesh}/nodes/{site}/{namespace}/{pod}/layout", get(node_layout))
         .route("/nodes/{site}/{namespace}/{pod}", put(put_node).delete(delete_node))
         .route("/routes/{site}", put(put_routes))
+        .route("/history", get(history))
         .route("/faults", post(post_fault))
+        .route("/rules", get(list_rules).post(post_rule))
+        .route("/rules/{id}", axum::routing::delete(delete_rule))
+        .route("/rules/{id}/release", post(release_rule))
         .with_state(registry);
     Router::new()
         .nest("/control/v1", api)
@@ -55,7 +61,8 @@ impl IntoResponse for ControlError {
     fn into_response(self) -> Response {
         let status = match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::NoMesh(_) | Self::NoNode(_) => StatusCode::NOT_FOUND,
+            Self::Unreadable(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::NoMesh(_) | Self::NoNode(_) | Self::NoRule(_) => StatusCode::NOT_FOUND,
             Self::SecretTaken(_) | Self::SecretChanged(_) | Self::Address(_) => StatusCode::CONFLICT,
             Self::UnknownSecret(_) | Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
         };
@@ -114,7 +121,7 @@ async fn delete_node(
     query: Result<Query<DeleteNode>, axum::extract::rejection::QueryRejection>,
 ) -> Answer {
     let Query(query) = query.map_err(|error| ControlError::Malformed(error.to_string()))?;
-    done(registry.stop_node(&format!("{site}/{namespace}/{pod}"), query.lose.into()))
+    done(registry.stop_node(&format!("{site}/{namespace}/{pod}"), query.lose.into()).await)
 }
 
 async fn node_layout(
@@ -144,4 +151,55 @@ async fn put_routes(State(registry): State<Arc<Registry>>, Path(site): Path<Stri
 async fn post_fault(State(registry): State<Arc<Registry>>, body: Bytes) -> Answer {
     let fault: FaultRequest = read(&body)?;
     done(inject(&registry, fault).await)
+}
+
+async fn list_rules(State(registry): State<Arc<Registry>>) -> Response {
+    Json(registry.shared().rules.list()).into_response()
+}
+
+async fn post_rule(State(registry): State<Arc<Registry>>, body: Bytes) -> Answer {
+    let rule: RuleRequest = read(&body)?;
+    let (mesh, node) = (rule.pattern.mesh.clone(), rule.pattern.node.clone());
+    let detail = serde_json::to_value(&rule).ok();
+    let id = registry.shared().rules.add(rule);
+    let (mesh, node) = (mesh.as_deref().unwrap_or("*"), node.as_deref().unwrap_or("*"));
+    registry.shared().recorder.record(fault_event(mesh, "rule", node, detail));
+    Ok(Json(json!({ "id": id })).into_response())
+}
+
+async fn delete_rule(State(registry): State<Arc<Registry>>, Path(id): Path<u64>) -> Answer {
+    let removed = registry.shared().rules.remove(id);
+    if removed {
+        let detail = json!({ "rule": id });
+        registry.shared().recorder.record(fault_event("*", "rule-removed", "*", Some(detail)));
+    }
+    done(if removed { Ok(()) } else { Err(ControlError::NoRule(id)) })
+}
+
+async fn release_rule(State(registry): State<Arc<Registry>>, Path(id): Path<u64>) -> Answer {
+    let released = registry.shared().rules.release(id);
+    done(if released { Ok(()) } else { Err(ControlError::NoRule(id)) })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HistoryQuery {
+    #[serde(default)]
+    from: usize,
+}
+
+/// What has been recorded so far, from event `from` on, as it stands in the file. Event 0 is the header.
+async fn history(
+    State(registry): State<Arc<Registry>>,
+    query: Result<Query<HistoryQuery>, axum::extract::rejection::QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|error| ControlError::Malformed(error.to_string()))?;
+    let path = registry.shared().recorder.path();
+    let text = tokio::fs::read_to_string(&path)
+        .await
+        .map_err(|error| ControlError::Unreadable(format!("cannot read {}: {error}", path.display())))?;
+    // The last line may be on its way to the file.
+    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    let lines: String = whole.split_inclusive('\n').skip(query.from).collect();
+    Ok(([(http::header::CONTENT_TYPE, "application/x-ndjson")], lines).into_response())
 }

@@ -105,9 +105,12 @@ impl From<CutName> for Cut {
 /// Does what is asked for, and records it.
 pub async fn inject(registry: &Registry, fault: FaultRequest) -> Result<(), ControlError> {
     match fault {
-        FaultRequest::Kill { node } => on_node(registry, &node, "kill", |place| {
-            place.actor.alter(|mesh| mesh.kill(place.node));
-        }),
+        FaultRequest::Kill { node } => {
+            on_node(registry, &node, "kill", |place| place.actor.alter(|mesh| mesh.kill(place.node)))?;
+            let place = registry.node(&node)?;
+            place.actor.port_closed(place.node).await;
+            Ok(())
+        }
         FaultRequest::Freeze { node } => on_node(registry, &node, "freeze", |place| {
             place.actor.alter(|mesh| mesh.freeze(place.node));
         }),

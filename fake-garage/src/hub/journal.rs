@@ -1,5 +1,6 @@
 //! What the hub records, in one total order.
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use onewriter_history::{CallBegin, CallEnd, Event, Fault, Journal, Log, State, WriteError};
@@ -7,6 +8,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
+use super::rule::Intervention;
 use crate::admin::route::{is_layout_write, may_hold_secret};
 use crate::admin::{LayoutMark, Request, Response};
 use crate::layout::LayoutEvent;
@@ -48,6 +50,11 @@ impl Recorder {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The history's file.
+    pub fn path(&self) -> PathBuf {
+        self.lock().journal.path().to_owned()
     }
 
     /// Appends an event.
@@ -159,6 +166,13 @@ pub fn process_event(mesh: &str, node: &Node, process: Process, resumed: bool) -
 pub fn log_event(node: &Node, line: String) -> Event {
     let config = node.config();
     Event::Log(Log { site: Some(config.site.clone()), program: format!("garage {}", config.name), line })
+}
+
+/// A rule acts on a call.
+#[must_use]
+pub fn intervention_event(mesh: &str, node: &str, call: u64, intervention: &Intervention) -> Event {
+    let detail = serde_json::json!({"rule": intervention.rule, "call": call, "effect": intervention.effect});
+    fault_event(mesh, "call", node, Some(detail))
 }
 
 /// A fault that was asked for through the control API.

@@ -33,8 +33,32 @@ pub async fn bind(address: IpAddr) -> io::Result<TcpListener> {
     TcpListener::bind(SocketAddr::new(address, ADMIN_PORT)).await
 }
 
-/// Serves a node's admin port until `port` is cancelled; then it and all its connections close.
-pub async fn serve(listener: TcpListener, actor: Arc<MeshActor>, node: NodeIndex, port: CancellationToken) {
+/// The open port of a node.
+#[derive(Debug, Clone, Default)]
+pub struct Port {
+    close: CancellationToken,
+    closed: CancellationToken,
+}
+
+impl Port {
+    /// Begins to close the port with all its connections.
+    pub fn close(&self) {
+        self.close.cancel();
+    }
+
+    /// Waits until nothing listens any more.
+    pub async fn closed(&self) {
+        self.closed.cancelled().await;
+    }
+}
+
+/// Serves a node's admin port until it is closed; all its connections close with it.
+pub async fn serve(listener: TcpListener, actor: Arc<MeshActor>, node: NodeIndex, port: Port) {
+    accept(listener, actor, node, port.close.clone()).await;
+    port.closed.cancel();
+}
+
+async fn accept(listener: TcpListener, actor: Arc<MeshActor>, node: NodeIndex, port: CancellationToken) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -90,7 +114,7 @@ async fn answer(
         body: body.to_vec(),
         origin: Attribution::default(),
     };
-    actor.call(node, request, host).answer().await.map(http_response).ok_or(NoAnswer)
+    actor.call(node, request, host).await.map(http_response).ok_or(NoAnswer)
 }
 
 /// The first header counts.

@@ -14,9 +14,11 @@ pub mod listener;
 pub mod options;
 pub mod proxy;
 pub mod registry;
+pub mod rule;
 pub mod serve;
 pub mod state;
 
 pub use error::ServeError;
 pub use options::{ControlToken, NodeNetwork, Options};
+pub use rule::{RuleGuard, RuleRequest};
 pub use serve::{Hub, serve};

@@ -4,17 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
-use tokio_util::sync::CancellationToken;
-
 use super::actor::{MeshActor, Shared};
 use super::attribution::{NodeTokens, TokenEntry, TokenTable};
-use super::listener;
+use super::listener::{self, Port};
 use super::options::NodeNetwork;
 use crate::admin::Profile;
 use crate::layout::{ConsistencyMode, NodeId};
 use crate::mesh::{Loss, NodeConfig, NodeIndex, Process};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// Something that the control API refuses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +23,9 @@ pub enum ControlError {
     /// There is no node of that name.
     #[error("no node `{0}` is known; start it with PUT /control/v1/nodes/SITE/NAMESPACE/POD")]
     NoNode(String),
+    /// There is no such rule.
+    #[error("there is no rule {0}; it may have ended by itself")]
+    NoRule(u64),
     /// Another mesh has the secret.
     #[error("mesh `{0}` has that rpc secret already")]
     SecretTaken(String),
@@ -34,6 +35,9 @@ pub enum ControlError {
     /// No mesh has the secret of a node.
     #[error("no mesh has the node's rpc secret (sha256 {0}…); register it with PUT /control/v1/meshes/NAME")]
     UnknownSecret(String),
+    /// The history cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
     /// A request that cannot be read.
     #[error("{0}")]
     Malformed(String),
@@ -70,6 +74,9 @@ pub struct NodeRequest {
     #[serde(default)]
     consistency_mode: ConsistencyMode,
     hostname: String,
+    /// How far the node's wall clock is ahead.
+    #[serde(default)]
+    clock_offset_ms: i64,
 }
 
 /// Answer of `PUT /nodes/{site}/{namespace}/{pod}`.
@@ -215,6 +222,9 @@ impl Registry {
         if let Some((node, _)) = found.filter(|_| running) {
             return Ok(describe(&actor, node));
         }
+        if let Some((node, _)) = found {
+            actor.port_closed(node).await;
+        }
         let listener = match listener::bind(address).await {
             Ok(listener) => listener,
             Err(error) => {
@@ -235,7 +245,7 @@ impl Registry {
             factor: request.replication_factor,
             mode: request.consistency_mode,
             rpc_secret: digest(&request.rpc_secret),
-            clock_offset: 0,
+            clock_offset: request.clock_offset_ms,
         };
         let id = self.identity(&actor.name, name);
         let node = actor.alter(|mesh| match found {
@@ -265,12 +275,13 @@ impl Registry {
     }
 
     /// Stops a node as SIGTERM does, and takes files from it.
-    pub fn stop_node(&self, name: &str, loss: Loss) -> Result<(), ControlError> {
+    pub async fn stop_node(&self, name: &str, loss: Loss) -> Result<(), ControlError> {
         let Place { actor, node } = self.node(name)?;
         actor.alter(|mesh| {
             mesh.stop(node);
             mesh.lose_files(node, loss);
         });
+        actor.port_closed(node).await;
         Ok(())
     }
 
@@ -282,6 +293,7 @@ impl Registry {
             mesh.lose_files(node, loss);
         });
         let address = actor.read(|cluster| cluster.mesh().node(node).config().address);
+        actor.port_closed(node).await;
         let listener = listener::bind(address).await.map_err(|error| {
             ControlError::Address(format!("cannot listen on {address}:{}: {error}", listener::ADMIN_PORT))
         })?;
@@ -334,7 +346,7 @@ fn open_port(actor: &Arc<MeshActor>, node: NodeIndex, listener: tokio::net::TcpL
     if actor.read(ended) {
         return;
     }
-    let port = CancellationToken::new();
+    let port = Port::default();
     actor.set_port(node, port.clone());
     tokio::spawn(listener::serve(listener, Arc::clone(actor), node, port));
 }

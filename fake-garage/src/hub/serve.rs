@@ -15,6 +15,7 @@ use super::journal::Recorder;
 use super::options::Options;
 use super::proxy;
 use super::registry::Registry;
+use super::rule::{RuleGuard, RuleRequest};
 
 /// Runs a hub until `shutdown` resolves. When it is ready, it prints one line of JSON on standard output.
 ///
@@ -69,6 +70,11 @@ impl Hub {
     #[must_use]
     pub fn control_url(&self) -> String {
         format!("http://{}", self.control)
+    }
+
+    /// Installs a fault on single calls for as long as the guard lives.
+    pub fn rule(&self, request: RuleRequest) -> RuleGuard {
+        RuleGuard::new(Arc::clone(&self.registry.shared().rules), request)
     }
 
     /// Runs until `shutdown` resolves or the history cannot be continued, then closes everything.

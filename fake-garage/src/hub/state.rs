@@ -31,6 +31,8 @@ pub struct NodeState {
     address: IpAddr,
     node_id: NodeId,
     process: &'static str,
+    /// Whether it runs and answers.
+    up: bool,
     incarnation: u64,
     layout_version: u64,
     /// Digest of the node's whole layout state.
@@ -88,6 +90,7 @@ fn node_state(node: &Node) -> NodeState {
             Process::Frozen => "frozen",
             Process::Ended { .. } => "ended",
         },
+        up: node.is_running(),
         incarnation: node.incarnation(),
         layout_version: current.number,
         layout_digest: node.layout_digest().to_owned(),

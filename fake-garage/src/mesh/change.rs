@@ -68,6 +68,21 @@ impl Mesh {
         Ok(ticket)
     }
 
+    /// As [`Mesh::apply`], but another version of that number, with nothing of what is staged here, comes first.
+    pub fn apply_too_late(&mut self, node: NodeIndex, number: u64) -> Result<u64, ApplyError> {
+        let now = self.wall_clock(node);
+        let computed = self.node(node).layout.apply(number, now)?;
+        let mut elsewhere = self.node(node).layout.clone();
+        elsewhere.adopt(&elsewhere.revert(now));
+        if let Ok(rival) = elsewhere.apply(number, now) {
+            let merge = self.node_mut(node).layout.merge(&rival.history);
+            self.merged(node, merge);
+        }
+        let ticket = self.ticket();
+        self.computed(node, ticket, computed);
+        Ok(ticket)
+    }
+
     pub(super) fn computed(&mut self, node: NodeIndex, ticket: u64, computed: Computed) {
         let merge = self.node_mut(node).layout.adopt(&computed.history);
         self.merged(node, merge);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::binding::Bindings;
-use super::forced::Facts;
+use super::forced::{Facts, layout_facts, statistics_facts};
 use crate::layout::PARTITIONS;
 
 /// One thing that is not as expected.
@@ -317,44 +317,6 @@ fn sorted_matches(text: &str) -> String {
     let mut ids: Vec<_> = ids.trim_end_matches(']').split(", ").collect();
     ids.sort_unstable();
     format!("{head}[{}]", ids.join(", "))
-}
-
-/// The facts of an object that is a layout with a version.
-fn layout_facts(object: &Map<String, Value>, factor: usize) -> Option<Facts> {
-    let roles = object.get("roles")?.as_array()?;
-    let partition_size = object.get("partitionSize")?.as_u64().filter(|size| *size > 0)?;
-    let mut facts = Facts { partition_size, factor, ..Facts::default() };
-    let mut all_zones = BTreeSet::new();
-    for role in roles {
-        let zone = role.get("zone")?.as_str()?.to_owned();
-        all_zones.insert(zone.clone());
-        if let Some(capacity) = role.get("capacity")?.as_u64() {
-            facts.zones.entry(zone).or_default().push((role.get("id")?.as_str()?.to_owned(), capacity));
-        }
-    }
-    let at_least = object.get("parameters")?.get("zoneRedundancy")?.get("atLeast").and_then(Value::as_u64);
-    facts.redundancy =
-        at_least.map_or(all_zones.len().min(factor), |zones| usize::try_from(zones).unwrap_or(factor));
-    Some(facts)
-}
-
-/// The facts of an object that is the statistics of a version.
-fn statistics_facts(object: &Map<String, Value>) -> Option<Facts> {
-    let number = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok());
-    let mut facts = Facts {
-        partition_size: object.get("partitionSize")?.as_u64()?,
-        factor: number(object.get("replicationFactor")?)?,
-        redundancy: number(object.get("effectiveZoneRedundancy")?)?,
-        ..Facts::default()
-    };
-    for zone in object.get("zones")?.as_array()? {
-        let nodes =
-            zone.get("nodes")?.as_array()?.iter().map(|node| {
-                Some((node.get("id")?.as_str()?.to_owned(), node.get("totalCapacity")?.as_u64()?))
-            });
-        facts.zones.insert(zone.get("name")?.as_str()?.to_owned(), nodes.collect::<Option<_>>()?);
-    }
-    Some(facts)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Map, Value};
+
 use crate::layout::PARTITIONS;
 use crate::layout::partition_size::room;
 
@@ -50,6 +52,44 @@ impl Facts {
         copies >= PARTITIONS * self.factor
             && spread.min(PARTITIONS * self.factor) >= PARTITIONS * self.redundancy
     }
+}
+
+/// The facts of an object that is a layout with a version.
+pub(super) fn layout_facts(object: &Map<String, Value>, factor: usize) -> Option<Facts> {
+    let roles = object.get("roles")?.as_array()?;
+    let partition_size = object.get("partitionSize")?.as_u64().filter(|size| *size > 0)?;
+    let mut facts = Facts { partition_size, factor, ..Facts::default() };
+    let mut all_zones = BTreeSet::new();
+    for role in roles {
+        let zone = role.get("zone")?.as_str()?.to_owned();
+        all_zones.insert(zone.clone());
+        if let Some(capacity) = role.get("capacity")?.as_u64() {
+            facts.zones.entry(zone).or_default().push((role.get("id")?.as_str()?.to_owned(), capacity));
+        }
+    }
+    let at_least = object.get("parameters")?.get("zoneRedundancy")?.get("atLeast").and_then(Value::as_u64);
+    facts.redundancy =
+        at_least.map_or(all_zones.len().min(factor), |zones| usize::try_from(zones).unwrap_or(factor));
+    Some(facts)
+}
+
+/// The facts of an object that is the statistics of a version.
+pub(super) fn statistics_facts(object: &Map<String, Value>) -> Option<Facts> {
+    let number = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok());
+    let mut facts = Facts {
+        partition_size: object.get("partitionSize")?.as_u64()?,
+        factor: number(object.get("replicationFactor")?)?,
+        redundancy: number(object.get("effectiveZoneRedundancy")?)?,
+        ..Facts::default()
+    };
+    for zone in object.get("zones")?.as_array()? {
+        let nodes =
+            zone.get("nodes")?.as_array()?.iter().map(|node| {
+                Some((node.get("id")?.as_str()?.to_owned(), node.get("totalCapacity")?.as_u64()?))
+            });
+        facts.zones.insert(zone.get("name")?.as_str()?.to_owned(), nodes.collect::<Option<_>>()?);
+    }
+    Some(facts)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 pub mod binding;
 pub mod compare;
 pub mod forced;
+mod operate;
+pub mod operation;
 pub mod rename;
 pub mod report;
 pub mod script;

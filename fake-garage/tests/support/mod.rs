@@ -63,6 +63,11 @@ impl TestHub {
         Self { http, control, proxy, folder, stop, running }
     }
 
+    /// The history's file.
+    pub(crate) fn journal(&self) -> std::path::PathBuf {
+        self.folder.path().join("journal.jsonl")
+    }
+
     /// Stops the hub and reads what it has recorded.
     pub(crate) async fn finish(self) -> History {
         self.stop.send(()).unwrap();

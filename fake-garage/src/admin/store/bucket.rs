@@ -3,10 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::error::ApiError;
+use super::bucket_body::{AliasEnum, BucketKeyBody, LocalAlias, Quotas, WebsiteConfig};
+pub use super::bucket_body::{
+    AliasRequest, BucketBody, BucketPermissions, BucketSummary, CreateBucketRequest, KeyBucketBody,
+    PermissionRequest, UpdateBucketRequest,
+};
 use super::key::Keys;
 use super::{Circumstances, bucket_name, page, written};
 
@@ -25,165 +29,6 @@ struct Bucket {
     permissions: BTreeMap<String, BucketPermissions>,
     /// Names that keys have for the bucket.
     local_aliases: BTreeSet<(String, String)>,
-}
-
-/// What a key may do with a bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct BucketPermissions {
-    #[serde(default)]
-    read: bool,
-    #[serde(default)]
-    write: bool,
-    #[serde(default)]
-    owner: bool,
-}
-
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WebsiteConfig {
-    index_document: String,
-    error_document: Option<String>,
-    routing_rules: Vec<Value>,
-}
-
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Quotas {
-    #[serde(default)]
-    max_size: Option<u64>,
-    #[serde(default)]
-    max_objects: Option<u64>,
-}
-
-/// A bucket as it is answered.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BucketBody {
-    id: String,
-    created: String,
-    global_aliases: Vec<String>,
-    website_access: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    website_config: Option<WebsiteConfig>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cors_rules: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lifecycle_rules: Option<Value>,
-    keys: Vec<BucketKeyBody>,
-    objects: u64,
-    bytes: u64,
-    unfinished_uploads: u64,
-    unfinished_multipart_uploads: u64,
-    unfinished_multipart_upload_parts: u64,
-    unfinished_multipart_upload_bytes: u64,
-    quotas: Quotas,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct BucketKeyBody {
-    access_key_id: String,
-    name: String,
-    permissions: BucketPermissions,
-    bucket_local_aliases: Vec<String>,
-}
-
-/// A bucket in a key's answer.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct KeyBucketBody {
-    id: String,
-    global_aliases: Vec<String>,
-    local_aliases: Vec<String>,
-    permissions: BucketPermissions,
-}
-
-/// A bucket in `ListBuckets`.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BucketSummary {
-    id: String,
-    created: String,
-    global_aliases: Vec<String>,
-    local_aliases: Vec<LocalAlias>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct LocalAlias {
-    access_key_id: String,
-    alias: String,
-}
-
-/// Body of `CreateBucket`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CreateBucketRequest {
-    #[serde(default)]
-    global_alias: Option<String>,
-    #[serde(default)]
-    local_alias: Option<CreateLocalAlias>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CreateLocalAlias {
-    access_key_id: String,
-    alias: String,
-    #[serde(default)]
-    allow: BucketPermissions,
-}
-
-/// Body of `UpdateBucket`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct UpdateBucketRequest {
-    #[serde(default)]
-    website_access: Option<WebsiteRequest>,
-    #[serde(default)]
-    quotas: Option<Quotas>,
-    #[serde(default)]
-    cors_rules: Option<Value>,
-    #[serde(default)]
-    lifecycle_rules: Option<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WebsiteRequest {
-    enabled: bool,
-    #[serde(default)]
-    index_document: Option<String>,
-    #[serde(default)]
-    error_document: Option<String>,
-    #[serde(default)]
-    routing_rules: Option<Vec<Value>>,
-}
-
-/// Body of `AllowBucketKey` and `DenyBucketKey`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PermissionRequest {
-    bucket_id: String,
-    access_key_id: String,
-    permissions: BucketPermissions,
-}
-
-/// Body of `AddBucketAlias` and `RemoveBucketAlias`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AliasRequest {
-    bucket_id: String,
-    #[serde(flatten)]
-    alias: AliasEnum,
-}
-
-/// The name is on the wire in error messages.
-#[derive(Debug, Deserialize)]
-#[serde(untagged, rename_all_fields = "camelCase")]
-enum AliasEnum {
-    Global { global_alias: String },
-    Local { local_alias: String, access_key_id: String },
 }
 
 fn missing(name: &str) -> ApiError {
@@ -205,18 +50,6 @@ fn check_id(id: &str) -> Result<(), ApiError> {
         Ok(bytes) if bytes.len() == 32 => Ok(()),
         Ok(_) => Err(ApiError::bad_request("Invalid bucket id")),
         Err(error) => Err(ApiError::bad_request(format_args!("Invalid bucket id: {error}"))),
-    }
-}
-
-impl AliasRequest {
-    /// What the older endpoints say in their query.
-    #[must_use]
-    pub fn older(bucket_id: &str, alias: &str, access_key_id: Option<&str>) -> Self {
-        let alias = match access_key_id {
-            None => AliasEnum::Global { global_alias: alias.to_owned() },
-            Some(key) => AliasEnum::Local { local_alias: alias.to_owned(), access_key_id: key.to_owned() },
-        };
-        Self { bucket_id: bucket_id.to_owned(), alias }
     }
 }
 
@@ -509,24 +342,5 @@ impl Bucket {
 
     fn names_of(&self, key: &str) -> Vec<String> {
         self.local_aliases.iter().filter(|(owner, _)| owner == key).map(|(_, alias)| alias.clone()).collect()
-    }
-}
-
-impl WebsiteRequest {
-    fn config(self) -> Result<Option<WebsiteConfig>, ApiError> {
-        if !self.enabled {
-            return if self.index_document.is_some() || self.error_document.is_some() {
-                Err(ApiError::bad_request(
-                    "Cannot specify indexDocument or errorDocument when disabling website access.",
-                ))
-            } else {
-                Ok(None)
-            };
-        }
-        let index_document = self.index_document.ok_or_else(|| {
-            ApiError::bad_request("Please specify indexDocument when enabling website access.")
-        })?;
-        let routing_rules = self.routing_rules.unwrap_or_default();
-        Ok(Some(WebsiteConfig { index_document, error_document: self.error_document, routing_rules }))
     }
 }

@@ -4,6 +4,7 @@
 //! difference. What is modelled is whether a quorum is there, see [`quorum`](super::quorum).
 
 pub mod bucket;
+mod bucket_body;
 pub mod bucket_name;
 pub mod expiration;
 pub mod key;

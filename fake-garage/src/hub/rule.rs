@@ -1,0 +1,353 @@
+//! Faults on single calls: which calls a rule is about, and what it does to them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// Body of `POST /rules`: a fault on single calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RuleRequest {
+    /// Which calls it is about.
+    #[serde(rename = "match")]
+    pub pattern: CallPattern,
+    /// From which matching call on it acts, counted from 1.
+    #[serde(default = "one")]
+    pub nth: u64,
+    /// On how many matching calls it acts; 0 for all.
+    #[serde(default = "one")]
+    pub count: u64,
+    /// What it does.
+    pub effect: Effect,
+    /// When it ends by itself, in milliseconds from now.
+    #[serde(default)]
+    pub expires_ms: Option<u64>,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// Which calls: all that are given must be equal.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CallPattern {
+    /// The mesh.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mesh: Option<String>,
+    /// Who calls: a site, or `harness`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// The called node, `site/namespace/pod`, or only its site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// HTTP method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Path without the query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// What a rule does to a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Effect {
+    /// Answers something else. With `perform` the call has its effect all the same: its answer was lost.
+    Answer {
+        /// HTTP status.
+        status: u16,
+        /// JSON body.
+        #[serde(default)]
+        body: Value,
+        /// Whether the call is performed.
+        #[serde(default)]
+        perform: bool,
+    },
+    /// Performs the call later.
+    Delay {
+        /// How much later, in milliseconds.
+        ms: u64,
+    },
+    /// Closes the connection without an answer.
+    Drop {
+        /// Whether the call is performed.
+        #[serde(default)]
+        perform: bool,
+    },
+    /// Performs the call once the rule is released or removed, or once another call begins.
+    Hold {
+        /// The other call.
+        #[serde(default)]
+        until: Option<CallPattern>,
+    },
+    /// For an apply: it is answered 200, and another version of its number came first.
+    LoseRace,
+}
+
+/// A call, as far as rules look at it.
+#[derive(Debug, Clone, Copy)]
+pub struct CallFacts<'a> {
+    /// The mesh.
+    pub mesh: &'a str,
+    /// Who calls.
+    pub caller: Option<&'a str>,
+    /// The called node.
+    pub node: &'a str,
+    /// HTTP method.
+    pub method: &'a str,
+    /// Path without the query.
+    pub path: &'a str,
+}
+
+impl CallPattern {
+    /// Whether a call is meant.
+    #[must_use]
+    pub fn matches(&self, call: CallFacts<'_>) -> bool {
+        let is = |wanted: &Option<String>, value: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| value == Some(wanted))
+        };
+        let node = self.node.as_deref().is_none_or(|wanted| {
+            call.node.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+        node && is(&self.mesh, Some(call.mesh))
+            && is(&self.caller, call.caller)
+            && is(&self.method, Some(call.method))
+            && is(&self.path, Some(call.path))
+    }
+}
+
+/// The rules of a hub.
+#[derive(Debug, Default)]
+pub struct Rules {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    last: u64,
+    rules: BTreeMap<u64, Rule>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    request: RuleRequest,
+    /// Matching calls so far.
+    seen: u64,
+    /// Calls that it acted on.
+    acted: u64,
+    ends: Option<Instant>,
+    released: watch::Sender<bool>,
+}
+
+/// A rule as it stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RuleState {
+    id: u64,
+    rule: RuleRequest,
+    seen: u64,
+    acted: u64,
+}
+
+/// What a rule does to one call.
+#[derive(Debug)]
+pub struct Intervention {
+    /// The rule.
+    pub rule: u64,
+    /// What it does.
+    pub effect: Effect,
+    /// For a hold: true once the call may go on, closed once the rule is gone.
+    pub released: watch::Receiver<bool>,
+}
+
+impl Intervention {
+    /// Waits until a held or delayed call may go on.
+    pub async fn wait(&mut self) {
+        match self.effect {
+            Effect::Delay { ms } => tokio::time::sleep(Duration::from_millis(ms)).await,
+            // An error means that the rule is gone: the call goes on.
+            Effect::Hold { .. } => drop(self.released.wait_for(|released| *released).await),
+            Effect::Answer { .. } | Effect::Drop { .. } | Effect::LoseRace => {}
+        }
+    }
+}
+
+impl Rules {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        inner.rules.retain(|_, rule| rule.ends.is_none_or(|ends| ends > now));
+        inner
+    }
+
+    /// Adds a rule and gives its number.
+    pub fn add(&self, request: RuleRequest) -> u64 {
+        let mut inner = self.lock();
+        inner.last += 1;
+        let id = inner.last;
+        let ends = request.expires_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+        let rule = Rule { request, seen: 0, acted: 0, ends, released: watch::Sender::new(false) };
+        inner.rules.insert(id, rule);
+        id
+    }
+
+    /// Removes a rule; calls that it holds go on. Returns whether there was one.
+    pub fn remove(&self, id: u64) -> bool {
+        self.lock().rules.remove(&id).is_some()
+    }
+
+    /// Lets the calls go on that a rule holds, and those that it would. Returns whether there was such a rule.
+    pub fn release(&self, id: u64) -> bool {
+        self.lock().rules.get(&id).is_some_and(|rule| {
+            rule.released.send_replace(true);
+            true
+        })
+    }
+
+    /// All rules.
+    #[must_use]
+    pub fn list(&self) -> Vec<RuleState> {
+        let state = |(id, rule): (&u64, &Rule)| RuleState {
+            id: *id,
+            rule: rule.request.clone(),
+            seen: rule.seen,
+            acted: rule.acted,
+        };
+        self.lock().rules.iter().map(state).collect()
+    }
+
+    /// A call begins: what the first rule that acts on it does. It also releases holds that waited for such a call.
+    #[must_use]
+    pub fn meet(&self, call: CallFacts<'_>) -> Option<Intervention> {
+        let mut inner = self.lock();
+        let mut intervention = None;
+        for (id, rule) in &mut inner.rules {
+            if let Effect::Hold { until: Some(until) } = &rule.request.effect
+                && until.matches(call)
+            {
+                rule.released.send_replace(true);
+            }
+            if !rule.request.pattern.matches(call) {
+                continue;
+            }
+            rule.seen += 1;
+            let begun = rule.seen >= rule.request.nth;
+            let over = rule.request.count > 0 && rule.acted >= rule.request.count;
+            if begun && !over && intervention.is_none() {
+                rule.acted += 1;
+                let released = rule.released.subscribe();
+                intervention =
+                    Some(Intervention { rule: *id, effect: rule.request.effect.clone(), released });
+            }
+        }
+        intervention
+    }
+}
+
+/// A rule that is removed when this is dropped.
+#[derive(Debug)]
+#[must_use = "the rule ends when this is dropped"]
+pub struct RuleGuard {
+    rules: Arc<Rules>,
+    id: u64,
+}
+
+impl RuleGuard {
+    /// Adds a rule for as long as the guard lives.
+    pub fn new(rules: Arc<Rules>, request: RuleRequest) -> Self {
+        let id = rules.add(request);
+        Self { rules, id }
+    }
+
+    /// Lets the calls go on that the rule holds.
+    pub fn release(&self) {
+        self.rules.release(self.id);
+    }
+}
+
+impl Drop for RuleGuard {
+    fn drop(&mut self) {
+        self.rules.remove(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const CALL: CallFacts<'_> = CallFacts {
+        mesh: "mesh",
+        caller: Some("east"),
+        node: "west/ns/garage-0",
+        method: "POST",
+        path: "/v2/ApplyClusterLayout",
+    };
+
+    fn rule(value: Value) -> RuleRequest {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_pattern_means_calls_that_agree_in_everything_given() {
+        let matches = |pattern: Value| serde_json::from_value::<CallPattern>(pattern).unwrap().matches(CALL);
+        assert!(matches(json!({})));
+        assert!(matches(json!({"node": "west", "caller": "east"})));
+        assert!(matches(json!({"node": "west/ns/garage-0"})));
+        assert!(!matches(json!({"node": "west/ns/garage"})));
+        assert!(!matches(json!({"caller": "west"})));
+        assert!(!matches(json!({"path": "/v2/UpdateClusterLayout"})));
+    }
+
+    #[test]
+    fn a_rule_acts_on_the_nth_matching_call_and_as_many_as_it_says() {
+        let rules = Rules::default();
+        rules.add(rule(json!({"match": {}, "nth": 2, "count": 2, "effect": {"kind": "drop"}})));
+        let acts: Vec<_> = (0..5).map(|_| rules.meet(CALL).is_some()).collect();
+        assert_eq!(acts, [false, true, true, false, false]);
+    }
+
+    #[test]
+    fn dropping_the_guard_ends_the_rule() {
+        let rules = Arc::new(Rules::default());
+        let all = json!({"match": {}, "count": 0, "effect": {"kind": "drop"}});
+        let guard = RuleGuard::new(Arc::clone(&rules), rule(all));
+        assert!(rules.meet(CALL).is_some());
+        drop(guard);
+        assert!(rules.meet(CALL).is_none() && rules.list().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rule_ends_by_itself() {
+        let rules = Rules::default();
+        rules.add(rule(json!({"match": {}, "count": 0, "effect": {"kind": "drop"}, "expiresMs": 100})));
+        assert!(rules.meet(CALL).is_some());
+        tokio::time::advance(Duration::from_millis(101)).await;
+        assert!(rules.meet(CALL).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_held_call_goes_on_when_the_other_call_begins() {
+        let rules = Rules::default();
+        let until = json!({"path": "/v2/GetClusterHealth"});
+        rules.add(rule(json!({"match": {"path": CALL.path}, "effect": {"kind": "hold", "until": until}})));
+        let mut held = rules.meet(CALL).unwrap();
+        assert!(!*held.released.borrow());
+        assert!(rules.meet(CallFacts { path: "/v2/GetClusterHealth", ..CALL }).is_none());
+        held.wait().await;
+    }
+
+    #[tokio::test]
+    async fn a_held_call_goes_on_when_the_rule_is_removed() {
+        let rules = Rules::default();
+        let id = rules.add(rule(json!({"match": {}, "effect": {"kind": "hold"}})));
+        let mut held = rules.meet(CALL).unwrap();
+        assert!(rules.remove(id));
+        held.wait().await;
+    }
+}
