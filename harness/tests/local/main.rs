@@ -10,6 +10,7 @@
 )]
 
 mod failing;
+mod listening;
 mod pods;
 mod stand_in;
 mod working;

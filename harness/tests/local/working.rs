@@ -23,7 +23,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use crate::{
-    trial,
+    listening, trial,
     world::{DEADLINE, World},
 };
 
@@ -41,6 +41,8 @@ async fn both_sites_work(world: World) {
     let begun = Instant::now();
     let pair = LocalPair::start(&world.launcher, &world.binaries, &world.settings(), &Silent).await.unwrap();
     eprintln!("pair ready after {:.2} s; memory {} MB", begun.elapsed().as_secs_f64(), memory(&pair));
+
+    listening::only_on_own_addresses(&pair);
 
     for site in Site::ALL {
         let client = pair.at(site).client(Identity::Admin).await.unwrap();

@@ -5,4 +5,5 @@ mod faults;
 mod interrupted;
 mod killed;
 mod run;
+mod secrets;
 mod side_by_side;

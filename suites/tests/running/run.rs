@@ -57,10 +57,7 @@ impl Run {
 
     /// The pair's folder, once there is one.
     pub(crate) fn pair(&self) -> Option<PathBuf> {
-        let entries = fs::read_dir(self.state()).ok()?;
-        let is_pair =
-            |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("pair-"));
-        entries.filter_map(|entry| Some(entry.ok()?.path())).find(is_pair)
+        pair_in(&self.state())
     }
 
     /// The number of the process that `file` in the pair's folder records, once it does.
@@ -71,19 +68,20 @@ impl Run {
         u32::try_from(identity["pid"].as_u64()?).ok()
     }
 
-    /// Waits for the end of the client: its exit code and what it printed.
+    /// Waits for the end of the client, and looks at what is left.
     pub(crate) fn end(self) -> Ended {
         let state = self.state();
-        let verdict = self.dir.path().join("artifacts/latest/verdict.json");
         let output = self.client.wait_with_output().unwrap();
-        let verdict = fs::read(verdict).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let verdict = fs::read(self.dir.path().join("artifacts/latest/verdict.json"));
+        let verdict = verdict.ok().and_then(|text| serde_json::from_slice(&text).ok());
         Ended {
             code: output.status.code(),
             text: String::from_utf8_lossy(&output.stdout).into_owned(),
             verdict: verdict.unwrap_or_default(),
             left: owned_by(&state),
-            state_left: has_files(&state),
-            _dir: self.dir,
+            pair: pair_in(&state),
+            state,
+            dir: self.dir,
         }
     }
 
@@ -96,12 +94,15 @@ impl Run {
 /// A run that has ended.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
+    /// What it printed on stdout.
     pub(crate) text: String,
     pub(crate) verdict: Value,
     /// Command lines of processes that are left.
     left: Vec<String>,
-    state_left: bool,
-    _dir: TempDir,
+    /// The pair's folder, if it is left.
+    pub(crate) pair: Option<PathBuf>,
+    pub(crate) state: PathBuf,
+    dir: TempDir,
 }
 
 impl Ended {
@@ -109,8 +110,20 @@ impl Ended {
     pub(crate) fn assert(&self, code: i32) {
         assert_eq!(self.code, Some(code), "{}", self.text);
         assert_eq!(self.left, Vec::<String>::new(), "no process is left");
-        assert!(!self.state_left, "no folder is left");
+        assert!(!has_files(&self.state), "no folder is left");
     }
+
+    /// The folder of all artifacts.
+    pub(crate) fn artifacts(&self) -> PathBuf {
+        self.dir.path().join("artifacts")
+    }
+}
+
+/// The folder of the pair below `state`, if there is one.
+fn pair_in(state: &Path) -> Option<PathBuf> {
+    let is_pair =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("pair-"));
+    fs::read_dir(state).ok()?.filter_map(|entry| Some(entry.ok()?.path())).find(is_pair)
 }
 
 /// The program, with a state folder of its own.
