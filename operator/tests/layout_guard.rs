@@ -176,5 +176,6 @@ async fn the_defect_lets_a_follower_stage_and_nothing_else() {
     site.demote("garage");
     write(&client, &permit, LayoutOperation::UpdateClusterLayout).await.unwrap();
     assert!(authority.permit(LayoutOperation::ApplyClusterLayout).is_err());
+    assert_eq!(site.metrics.layout_writes_blocked("ns/garage", "ApplyClusterLayout"), 1);
     assert_eq!(requests.lock().unwrap().as_slice(), ["POST /v2/UpdateClusterLayout"]);
 }

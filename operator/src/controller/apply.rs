@@ -42,6 +42,14 @@ pub fn api_of<K: Applied>(client: &Client, object: &K) -> Api<K> {
     Api::namespaced(client.clone(), &object.namespace().unwrap_or_default())
 }
 
+/// The object as the API server has it now; `None` when it is gone.
+///
+/// The watch cache may not show this operator's own last write yet: a status made from it would undo that write.
+pub async fn fresh<K: Applied>(client: &Client, object: &K) -> Result<Option<K>, ReconcileError> {
+    let found = api_of(client, object).get_opt(&object.name_any()).await;
+    found.map_err(ReconcileError::kube(what("read", object)))
+}
+
 /// Makes the live object hold what `wanted` states; writes only if it does not. Answers the live object.
 pub async fn ensure<K: Applied>(client: &Client, wanted: &K) -> Result<K, ReconcileError> {
     let api = api_of(client, wanted);

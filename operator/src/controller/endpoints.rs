@@ -21,6 +21,7 @@ pub struct Endpoints {
     service_token: Token,
     port: u16,
     token: Token,
+    owns_layout: bool,
 }
 
 impl Endpoints {
@@ -60,12 +61,22 @@ impl Endpoints {
             service_token,
             port: cluster.spec.admin.port(),
             token,
+            owns_layout: cluster.spec.connect_to.is_none(),
         }))
     }
 
     /// The cluster-level client: the Service of the layout owner, or the URL that `connectTo` names.
     pub fn service(&self) -> AdminClient {
         self.client(&self.service, self.service_token.clone())
+    }
+
+    /// The client through which the layout is changed: the steady pod of a cluster that owns its layout, else the
+    /// cluster-level client.
+    pub fn writer(&self, steady: Option<&str>) -> AdminClient {
+        match steady {
+            Some(address) if self.owns_layout => self.pod(address),
+            _ => self.service(),
+        }
     }
 
     /// The client of one pod.

@@ -136,16 +136,18 @@ fn nodes_of(nodes: &Store<GarageNode>, cluster: &GarageCluster) -> Vec<ObjectRef
         .collect()
 }
 
-/// Generations of clusters already passed on: a status write of a cluster is no news to its nodes.
+/// What the nodes of each cluster were last woken for: its spec or the layout has changed. Any other status write of a
+/// cluster is no news to them.
 #[derive(Default)]
-struct SeenGenerations(Mutex<BTreeMap<String, i64>>);
+struct SeenGenerations(Mutex<BTreeMap<String, (i64, i64)>>);
 
 impl SeenGenerations {
     fn is_new(&self, cluster: &GarageCluster) -> bool {
-        let generation = cluster.metadata.generation.unwrap_or(0);
+        let layout = cluster.status.as_ref().and_then(|status| status.layout_version).unwrap_or(0);
+        let news = (cluster.metadata.generation.unwrap_or(0), layout);
         let key = cluster.uid().unwrap_or_default();
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.insert(key, generation) != Some(generation)
+        seen.insert(key, news) != Some(news)
     }
 }
 

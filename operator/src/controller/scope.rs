@@ -10,6 +10,7 @@ use super::error::ReconcileError;
 use crate::api::naming;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
+use crate::decision::assignment::{is_leaving, is_managed};
 
 /// The nodes of a cluster, as the API server has them now.
 pub async fn nodes(client: &Client, cluster: &GarageCluster) -> Result<Vec<GarageNode>, ReconcileError> {
@@ -53,4 +54,17 @@ pub fn is_ready(pod: &Pod) -> bool {
 pub fn address(pod: &Pod) -> Option<&str> {
     let address = pod.status.as_ref()?.pod_ip.as_deref()?;
     (pod.metadata.deletion_timestamp.is_none() && !address.is_empty()).then_some(address)
+}
+
+/// The pod through which this cluster changes its layout: always the same one while it is ready.
+///
+/// What one Garage node was told reaches the others a little later. Two changes through two nodes, or a change and its
+/// verification, could each be made on a layout that the other one has already replaced.
+pub fn steady<'a>(nodes: &[GarageNode], pods: &'a BTreeMap<String, Pod>) -> Option<&'a str> {
+    let stays = |name: &str| {
+        nodes.iter().any(|node| {
+            node.name_any() == name && is_managed(node) && !is_leaving(node) && !node.spec.gateway
+        })
+    };
+    pods.iter().filter(|(name, pod)| stays(name) && is_ready(pod)).find_map(|(_, pod)| address(pod))
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
 
-use super::apply::add_finalizer;
+use super::apply::{add_finalizer, fresh};
 use super::context::Context;
 use super::error::ReconcileError;
 use super::roles;
@@ -26,15 +26,18 @@ use crate::decision::cluster_state::{ClusterFacts, is_settled};
 
 /// One reconcile of a `GarageCluster`.
 pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Result<Action, ReconcileError> {
+    let Some(mut cluster) = fresh(&context.client, cluster.as_ref()).await? else {
+        context.paces.forget(&pace_key(&cluster));
+        return Ok(Action::await_change());
+    };
     if cluster.metadata.deletion_timestamp.is_some() {
         return deletion::finalize(&context, &cluster).await;
     }
-    add_finalizer(&context.client, cluster.as_ref(), CLUSTER_FINALIZER).await?;
+    add_finalizer(&context.client, &cluster, CLUSTER_FINALIZER).await?;
     let decision = roles::decide(&cluster, &roles::neighbours(&context.clusters, &namespace(&cluster)));
     let shown = decision.declared().map(|_| decision.effective());
     context.metrics.site_role(&decision.cluster().to_string(), shown);
     let authority = context.guard.authority(decision);
-    let mut cluster = cluster.as_ref().clone();
     operations::handle(&context, &mut cluster, &authority).await?;
     let fault = children::ensure(&context, &cluster).await?;
     let picture = observe::observe(&context, &cluster, authority.decision(), fault).await?;

@@ -42,6 +42,8 @@ pub(super) struct Picture {
     pub(super) tombstones: Vec<GatewayTombstone>,
     /// How the zone redundancy of the spec differs from the layout's.
     pub(super) replication_drift: Option<String>,
+    /// Address of the pod through which the layout is changed.
+    pub(super) steady: Option<String>,
     /// Roles to import from other sites.
     pub(super) imports: Vec<WantedRole>,
     /// What this cluster wants of the layout for its own nodes.
@@ -85,6 +87,7 @@ pub(super) async fn observe(
     let running: Vec<&GarageNode> = staying(&nodes).collect();
     picture.rollout = rollout::plan(context, cluster, &running, &pods, picture.garage.as_ref()).await?;
     picture.facts.rolling = picture.rollout.pending;
+    picture.steady = scope::steady(&nodes, &pods).map(str::to_owned);
     picture.pods = pods;
     let layout = picture.garage.as_ref().map(|garage| &garage.layout);
     picture.facts.without_role = without_role(&nodes, layout);

@@ -34,7 +34,8 @@ pub(super) async fn keep(
         return Ok(());
     }
     let Ok(endpoints) = Endpoints::of(context, cluster).await? else { return Ok(()) };
-    match converge(&endpoints.service(), authority, &context.locks, &intent).await {
+    let writer = endpoints.writer(picture.steady.as_deref());
+    match converge(&writer, authority, &context.locks, &intent).await {
         Outcome::Pending(why) => {
             info!(cluster = %authority.decision().cluster(), why, "layout upkeep is pending");
         }

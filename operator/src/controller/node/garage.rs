@@ -40,8 +40,8 @@ pub(super) async fn reconcile(
         return Ok(Observation::obstructed(Obstacle::failed("IdentityCollision", message)));
     }
     let pods = scope::pods(&context.client, cluster).await?;
-    let pass =
-        Pass { context, cluster, node, nodes: &nodes, pods: &pods, authority, admin: endpoints.service() };
+    let (admin, writer) = (endpoints.service(), endpoints.writer(scope::steady(&nodes, &pods)));
+    let pass = Pass { context, cluster, node, nodes: &nodes, pods: &pods, authority, admin, writer };
     Ok(match pass.run(&found.id).await {
         Ok(observation) => observation,
         Err(error) => Observation::obstructed(Obstacle::pending("GarageUnreachable", chain(&error))),
@@ -69,35 +69,45 @@ struct Pass<'a> {
     pods: &'a BTreeMap<String, Pod>,
     authority: &'a LayoutAuthority,
     admin: AdminClient,
+    writer: AdminClient,
 }
 
 impl Pass<'_> {
     async fn run(&self, id: &str) -> Result<Observation, AdminError> {
-        let (mut status, mut layout) = self.read().await?;
+        let (mut status, mut layout) = read(&self.admin).await?;
         let mut waiting = None;
-        if self.connect(&status).await {
-            status = self.admin.cluster_status().await?;
-        }
-        match self.unconnected(&status).first() {
-            Some((peer, _)) => waiting = Some(format!("node {peer} is not connected yet")),
-            None if self.wants_change(&layout, id) => {
-                let outcome = self.change().await;
-                if let Outcome::Applied(_) = outcome {
-                    (status, layout) = self.read().await?;
-                }
-                waiting = match outcome {
-                    Outcome::Pending(why) => Some(why),
-                    Outcome::Applied(_) | Outcome::Settled => None,
-                };
-            }
-            None => {}
+        if !self.unconnected(&status).is_empty() || self.wants_change(&layout, id) {
+            waiting = self.approach(id).await?;
+            (status, layout) = read(&self.writer).await?;
         }
         Ok(Observation::seen(id, &status, &layout, waiting))
     }
 
-    /// The full status and layout read of every pass.
-    async fn read(&self) -> Result<(ClusterStatus, ClusterLayout), AdminError> {
-        tokio::try_join!(self.admin.cluster_status(), self.admin.cluster_layout())
+    /// Connects first, then changes the layout if this site may; answers what it waits for.
+    async fn approach(&self, id: &str) -> Result<Option<String>, AdminError> {
+        let (status, layout) = read(&self.writer).await?;
+        let seen = if self.connect(&status).await { self.writer.cluster_status().await? } else { status };
+        if let Some((peer, _)) = self.unconnected(&seen).first() {
+            return Ok(Some(format!("node {peer} is not connected yet")));
+        }
+        if !self.wants_change(&layout, id) {
+            return Ok(None);
+        }
+        if let Some(silent) = self.unidentified().filter(|_| layout.version == 0) {
+            return Ok(Some(format!("GarageNode {silent} has not told its identity yet")));
+        }
+        Ok(match self.change().await {
+            Outcome::Pending(why) => Some(why),
+            Outcome::Applied(_) | Outcome::Settled => None,
+        })
+    }
+
+    /// A node that runs and has not been asked yet: the first layout is made of all that run.
+    fn unidentified(&self) -> Option<String> {
+        let running = |node: &&GarageNode| self.pods.get(&node.name_any()).is_some_and(is_ready);
+        let silent =
+            self.nodes.iter().filter(|node| is_managed(node) && identity(node).is_none()).find(running);
+        silent.map(ResourceExt::name_any)
     }
 
     /// Managed nodes with a ready pod that are not up in this view, with their addresses.
@@ -118,7 +128,7 @@ impl Pass<'_> {
     async fn connect(&self, status: &ClusterStatus) -> bool {
         let unconnected = self.unconnected(status);
         for (id, address) in &unconnected {
-            if let Err(error) = self.admin.connect(&format!("{id}@{address}")).await {
+            if let Err(error) = self.writer.connect(&format!("{id}@{address}")).await {
                 tracing::info!(node = %id, error = %chain(&error), "node not connected yet");
             }
         }
@@ -142,8 +152,13 @@ impl Pass<'_> {
             return Outcome::Pending(refusal.to_string());
         }
         match intent(self.cluster, self.nodes) {
-            Ok(intent) => converge(&self.admin, self.authority, &self.context.locks, &intent).await,
+            Ok(intent) => converge(&self.writer, self.authority, &self.context.locks, &intent).await,
             Err(invalid) => Outcome::Pending(invalid.to_string()),
         }
     }
+}
+
+/// The full status and layout read.
+async fn read(admin: &AdminClient) -> Result<(ClusterStatus, ClusterLayout), AdminError> {
+    tokio::try_join!(admin.cluster_status(), admin.cluster_layout())
 }

@@ -102,21 +102,21 @@ fn accept(node: &GarageNode, id: String, pod_uid: String) -> Result<Found, Obsta
     }
 }
 
-/// Records an identity before anything is done with it. Answers the node as it is then.
+/// Records an identity, in the API server and in `node`, before anything is done with it.
 pub(super) async fn record(
     context: &Context,
-    node: &GarageNode,
+    node: &mut GarageNode,
     found: &Found,
-) -> Result<GarageNode, ReconcileError> {
-    let mut recorded = node.clone();
-    let status = recorded.status.get_or_insert_default();
+) -> Result<(), ReconcileError> {
+    let mut status = node.status.clone().unwrap_or_default();
     if status.node_id.as_ref() == Some(&found.id) && status.observed_pod_uid == found.pod_uid {
-        return Ok(recorded);
+        return Ok(());
     }
     status.node_id = Some(found.id.clone());
     status.observed_pod_uid.clone_from(&found.pod_uid);
-    write_status(&context.client, node, status).await?;
-    Ok(recorded)
+    write_status(&context.client, node, &status).await?;
+    node.status = Some(status);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
 
 use self::status::Observation;
-use super::apply::add_finalizer;
+use super::apply::{add_finalizer, fresh};
 use super::context::Context;
 use super::error::ReconcileError;
 use super::roles;
@@ -28,13 +28,17 @@ use crate::guard::LayoutAuthority;
 
 /// One reconcile of a `GarageNode`.
 pub async fn reconcile(node: Arc<GarageNode>, context: Arc<Context>) -> Result<Action, ReconcileError> {
+    let Some(mut node) = fresh(&context.client, node.as_ref()).await? else {
+        context.paces.forget(&pace_key(&node));
+        return Ok(Action::await_change());
+    };
     let cluster = cluster_of(&context, &node).await?;
     if node.metadata.deletion_timestamp.is_some() {
         return deletion::finalize(&context, &node, cluster.as_ref()).await;
     }
-    add_finalizer(&context.client, node.as_ref(), NODE_FINALIZER).await?;
+    add_finalizer(&context.client, &node, NODE_FINALIZER).await?;
     let observation = match &cluster {
-        Some(cluster) => observe(&context, cluster, &node).await?,
+        Some(cluster) => observe(&context, cluster, &mut node).await?,
         None => Observation::obstructed(Obstacle::pending(
             "ClusterMissing",
             format!("GarageCluster {:?} does not exist in this namespace", node.spec.cluster_ref.name),
@@ -76,10 +80,11 @@ fn authority_of(context: &Context, cluster: &GarageCluster) -> LayoutAuthority {
     context.guard.authority(roles::decide(cluster, &neighbours))
 }
 
+/// Observes the node and moves it on. What is recorded on the way is in `node` afterwards, too.
 async fn observe(
     context: &Context,
     cluster: &GarageCluster,
-    node: &GarageNode,
+    node: &mut GarageNode,
 ) -> Result<Observation, ReconcileError> {
     if cluster.metadata.deletion_timestamp.is_some() {
         let obstacle = Obstacle::pending("ClusterDeleting", "the GarageCluster is being deleted");
@@ -95,9 +100,9 @@ async fn observe(
         Ok(found) => found,
         Err(obstacle) => return Ok(Observation::obstructed(obstacle)),
     };
-    let node = identity::record(context, node, &found).await?;
-    if is_leaving(&node) {
-        return removal::advance(context, cluster, &node).await;
+    identity::record(context, node, &found).await?;
+    if is_leaving(node) {
+        return removal::advance(context, cluster, node).await;
     }
-    garage::reconcile(context, cluster, &node, found, &authority_of(context, cluster)).await
+    garage::reconcile(context, cluster, node, found, &authority_of(context, cluster)).await
 }

@@ -38,8 +38,9 @@ pub(super) async fn advance(
     };
     let authority = authority_of(context, cluster);
     let nodes = scope::nodes(&context.client, cluster).await?;
-    let removal =
-        Removal { context, cluster, node, nodes: &nodes, authority: &authority, admin: endpoints.service() };
+    let pods = scope::pods(&context.client, cluster).await?;
+    let (admin, writer) = (endpoints.service(), endpoints.writer(scope::steady(&nodes, &pods)));
+    let removal = Removal { context, cluster, node, nodes: &nodes, authority: &authority, admin, writer };
     Ok(match removal.step(&id).await? {
         Ok(observation) => observation,
         Err(error) => Observation::draining(Drain::Preparing(chain(&error))),
@@ -53,6 +54,7 @@ struct Removal<'a> {
     nodes: &'a [GarageNode],
     authority: &'a LayoutAuthority,
     admin: AdminClient,
+    writer: AdminClient,
 }
 
 impl Removal<'_> {
@@ -102,7 +104,7 @@ impl Removal<'_> {
             Ok(intent) => intent,
             Err(invalid) => return Drain::Blocked(invalid.to_string()),
         };
-        match converge(&self.admin, self.authority, &self.context.locks, &intent).await {
+        match converge(&self.writer, self.authority, &self.context.locks, &intent).await {
             Outcome::Pending(why) => Drain::Preparing(why),
             Outcome::Applied(version) => {
                 Drain::Preparing(format!("layout version {version} without the node has to settle"))
