@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::scenario::{Abort, Blame};
 use crate::site::Site;
 
@@ -79,6 +81,83 @@ impl Failure {
     pub fn chain(&self) -> String {
         chain(self)
     }
+
+    /// What was expected and what was observed instead.
+    #[must_use]
+    pub fn account(&self) -> Account {
+        match self {
+            Self::NotReached(missed) => missed.account(),
+            Self::Claim { site, claim, seen } => {
+                Account::new(format!("{site}: {claim}"), [Observation::new("observed", seen)])
+            }
+            Self::Harness { site, step, source } => {
+                let error = Observation::new("error", chain(source.as_ref()));
+                Account::new(format!("{site}: the harness can {step}"), [error])
+            }
+            Self::TimedOut { limit, doing } => {
+                let limit = humantime::format_duration(*limit);
+                Account::new(format!("the cell ends within {limit}"), [Observation::new("observed", doing)])
+            }
+            Self::Aborted(abort) => {
+                let reason = format!("{}{}", abort.reason, abort.detail);
+                Account::new("the run goes on", [Observation::new("observed", reason)])
+            }
+            Self::Panicked { message } => {
+                Account::new("the scenario runs to its end", [Observation::new("panic", message)])
+            }
+        }
+    }
+}
+
+/// What was expected and what was observed instead, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Account {
+    /// What should have come.
+    pub expected: String,
+    /// What was there instead, newest first.
+    pub observed: Vec<Observation>,
+}
+
+impl Account {
+    fn new(expected: impl Into<String>, observed: impl IntoIterator<Item = Observation>) -> Self {
+        Self { expected: expected.into(), observed: observed.into_iter().collect() }
+    }
+}
+
+/// Something that was observed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Observation {
+    /// What kind of thing: `last seen`, `last error`, …
+    pub what: String,
+    /// It, in words.
+    pub text: String,
+    /// How old it was when the cell gave up, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_ms: Option<u64>,
+}
+
+impl Observation {
+    fn new(what: &str, text: impl Into<String>) -> Self {
+        Self { what: what.to_owned(), text: text.into(), age_ms: None }
+    }
+
+    fn aged(what: &str, (text, age): &(String, Duration)) -> Self {
+        Self { age_ms: u64::try_from(age.as_millis()).ok(), ..Self::new(what, text) }
+    }
+}
+
+impl std::fmt::Display for Observation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)?;
+        match self.age_ms {
+            Some(ms) => {
+                write!(f, " ({} before the end)", humantime::format_duration(Duration::from_millis(ms)))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// A wait that ended at its deadline: what was awaited, what was seen last, and how old that is.
@@ -98,6 +177,17 @@ pub struct NotReached {
 }
 
 impl NotReached {
+    fn account(&self) -> Account {
+        let limit = humantime::format_duration(self.limit);
+        let state = match &self.last_state {
+            Some(state) => Observation::aged("last seen", state),
+            None => Observation::new("last seen", "nothing"),
+        };
+        let error = self.last_error.as_ref().map(|error| Observation::aged("last error", error));
+        let expected = format!("{}: {} within {limit}", self.site, self.awaited);
+        Account::new(expected, std::iter::once(state).chain(error))
+    }
+
     fn evidence(&self) -> String {
         let mut text = String::new();
         match &self.last_state {
@@ -157,6 +247,21 @@ mod tests {
             "west: no GarageCluster ns/garage with condition AwaitingLayoutWriter=True within 30s\n  \
              last seen (1s 500ms ago): no conditions\n  last error (2s ago): connection refused"
         );
+    }
+
+    #[test]
+    fn the_account_of_a_missed_wait_tells_expectation_and_last_states_apart() {
+        let missed = NotReached {
+            site: Site::West,
+            awaited: "Pod garage-0 that is Ready".into(),
+            limit: Duration::from_secs(30),
+            last_state: Some(("phase Pending".into(), Duration::from_millis(1500))),
+            last_error: None,
+        };
+        let account = Failure::from(missed).account();
+        assert_eq!(account.expected, "west: Pod garage-0 that is Ready within 30s");
+        assert_eq!(account.observed.len(), 1);
+        assert_eq!(account.observed[0].to_string(), "phase Pending (1s 500ms before the end)");
     }
 
     #[test]

@@ -61,7 +61,8 @@ async fn trial(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed>
     if verdict.verdict == VerdictKind::Pass {
         return Ok(());
     }
-    Err(format!("{}\nartifacts: {}", Summary(&verdict), directory.path().display()).into())
+    let summary = Summary::of(&verdict).with_artifacts(directory.path());
+    Err(format!("{summary}artifacts: {}", directory.path().display()).into())
 }
 
 /// Joins the pair that all tests of this build share.

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`collect`](mod@collect) | saving what is to be seen of a running pair |
 //! | [`description`] | where the parts of a running pair are |
 //! | [`federation`] | the pair that a supervisor owns |
 //! | [`manifests`] | an operator's manifests |
@@ -10,6 +11,7 @@
 //! | [`probe`] | asking a child whether it is ready |
 //! | [`secret_file`] | files that only their owner may read |
 
+pub mod collect;
 pub mod description;
 pub mod federation;
 pub mod hub;

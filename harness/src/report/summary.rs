@@ -1,24 +1,49 @@
 //! The verdict as text for people.
 
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Write as _};
+use std::path::Path;
 
+use super::again::{affected_cells, command_for};
 use super::{Exit, Verdict, VerdictKind};
 use crate::checks::{Judgement, Severity};
+use crate::run::directory;
 use crate::scenario::{CellReport, Outcome};
 
 /// Displays a verdict as the summary that ends a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Summary<'a>(pub &'a Verdict);
+pub struct Summary<'a> {
+    verdict: &'a Verdict,
+    artifacts: Option<&'a Path>,
+}
+
+impl<'a> Summary<'a> {
+    /// The summary of `verdict`.
+    #[must_use]
+    pub fn of(verdict: &'a Verdict) -> Self {
+        Self { verdict, artifacts: None }
+    }
+
+    /// Says also where things are that the run left in `folder`.
+    #[must_use]
+    pub fn with_artifacts(self, folder: &'a Path) -> Self {
+        Self { artifacts: Some(folder), ..self }
+    }
+}
 
 impl Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = self.0;
+        let verdict = self.verdict;
         cells(f, &verdict.cells)?;
         checks(f, verdict)?;
         for problem in &verdict.problems {
             writeln!(f, "\n{}", problem.message)?;
         }
-        details(f, verdict)?;
+        for cell in affected_cells(verdict) {
+            affected(f, verdict, cell, self.artifacts)?;
+        }
+        for check in &verdict.checks {
+            findings(f, check)?;
+        }
         writeln!(f, "\n{}", headline(verdict))
     }
 }
@@ -52,18 +77,53 @@ fn checks(f: &mut fmt::Formatter<'_>, verdict: &Verdict) -> fmt::Result {
     Ok(())
 }
 
-fn details(f: &mut fmt::Formatter<'_>, verdict: &Verdict) -> fmt::Result {
-    for cell in &verdict.cells {
-        match &cell.outcome {
-            Outcome::Failed(message) => writeln!(f, "\nFAILED {}\n  {message}", cell.cell)?,
-            Outcome::Unknown(message) => writeln!(f, "\nUNKNOWN {}\n  {message}", cell.cell)?,
-            Outcome::Passed | Outcome::Skipped(_) => {}
+/// A cell that did not come out well: its claim, what came instead, and where to go from here.
+fn affected(
+    f: &mut fmt::Formatter<'_>,
+    verdict: &Verdict,
+    path: &str,
+    artifacts: Option<&Path>,
+) -> fmt::Result {
+    let Some(cell) = verdict.cells.iter().find(|cell| cell.cell == path) else { return Ok(()) };
+    let word = match &cell.outcome {
+        Outcome::Failed(_) => "FAILED",
+        Outcome::Unknown(_) => "UNKNOWN",
+        Outcome::Passed | Outcome::Skipped(_) => "VIOLATED",
+    };
+    writeln!(f, "\n{word} {path}")?;
+    line(f, "claim", &cell.claim)?;
+    match (&cell.account, cell.outcome.message()) {
+        (Some(account), _) => {
+            line(f, "expected", &account.expected)?;
+            account.observed.iter().try_for_each(|seen| line(f, &seen.what, &seen.to_string()))?;
+        }
+        (None, Some(message)) => line(f, "observed", message)?,
+        (None, None) => {}
+    }
+    for (check, finding) in
+        verdict.findings().filter(|(_, found)| found.cell.as_deref() == Some(path)).take(1)
+    {
+        line(f, "observed", &format!("{} ({check})", finding.message))?;
+        if let Some(witness) = &finding.witness {
+            line(f, "witness", &witness.event.to_string())?;
         }
     }
-    for check in &verdict.checks {
-        findings(f, check)?;
+    if let Some(folder) = artifacts {
+        line(f, "artifacts", &folder.join(directory::cell_folder(path)).display().to_string())?;
     }
-    Ok(())
+    line(f, "again", &command_for(verdict, path))
+}
+
+/// A named line; further lines of a text are set below its first.
+fn line(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+    write!(f, "  {name:10} ")?;
+    for (number, part) in text.trim_end().lines().enumerate() {
+        if number > 0 {
+            write!(f, "\n             ")?;
+        }
+        f.write_str(part)?;
+    }
+    f.write_char('\n')
 }
 
 /// How many findings of one check are shown; `verdict.json` has them all.
@@ -121,6 +181,7 @@ fn seconds(ms: u64) -> String {
 mod tests {
     use super::*;
     use crate::checks::{Finding, Judgement};
+    use crate::failure::{Account, Observation};
     use crate::scenario::Kind;
     use crate::site::PerSite;
 
@@ -132,6 +193,14 @@ mod tests {
             roles: PerSite { east: Some("Follower".into()), west: None },
             claim: "none".into(),
             outcome: Outcome::Failed("east: no condition".into()),
+            account: Some(Account {
+                expected: "east: condition Ready within 30s".into(),
+                observed: vec![Observation {
+                    what: "last seen".into(),
+                    text: "no conditions;\nnone at all".into(),
+                    age_ms: Some(1500),
+                }],
+            }),
             duration_ms: 1234,
             teardown_ms: 800,
         };
@@ -143,6 +212,6 @@ mod tests {
         let mut verdict = Verdict::new("r1", vec![cell], vec![check], vec![]);
         verdict.coverage = [("calls".to_owned(), 40), ("layoutWrites".to_owned(), 1)].into();
         verdict.durations_ms = [("total".to_owned(), 12_345)].into();
-        insta::assert_snapshot!(Summary(&verdict).to_string());
+        insta::assert_snapshot!(Summary::of(&verdict).with_artifacts(Path::new("artifacts/r1")).to_string());
     }
 }

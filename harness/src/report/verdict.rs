@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Exit;
+use super::{Exit, Invocation};
 use crate::checks::{Finding, Judgement, Severity};
 use crate::scenario::{CellReport, Outcome};
 
@@ -53,6 +53,9 @@ pub struct Verdict {
     pub durations_ms: BTreeMap<String, u64>,
     /// Versions of what took part.
     pub versions: BTreeMap<String, String>,
+    /// What the run was started with, if it was the program that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocation: Option<Invocation>,
 }
 
 /// Something beside the cells and checks that decided the verdict.
@@ -95,6 +98,7 @@ impl Verdict {
             figures: BTreeMap::new(),
             durations_ms: BTreeMap::new(),
             versions: BTreeMap::new(),
+            invocation: None,
         }
     }
 
@@ -156,6 +160,7 @@ mod tests {
             roles: PerSite::default(),
             claim: String::new(),
             outcome,
+            account: None,
             duration_ms: 1,
             teardown_ms: 1,
         }

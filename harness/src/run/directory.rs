@@ -73,7 +73,7 @@ impl RunDirectory {
     /// The folder of a cell.
     #[must_use]
     pub fn cell(&self, cell: &str) -> PathBuf {
-        self.path.join("scenarios").join(cell.replace('/', "__"))
+        self.path.join(cell_folder(cell))
     }
 
     /// Writes a file below the folder, with the folders above it.
@@ -89,6 +89,12 @@ impl RunDirectory {
         text.push(b'\n');
         write(&path, &text)
     }
+}
+
+/// The folder of a cell, relative to that of its run.
+#[must_use]
+pub fn cell_folder(cell: &str) -> String {
+    format!("scenarios/{}", cell.replace('/', "__"))
 }
 
 /// Writes a file with the folders above it, whole or not at all.

@@ -20,10 +20,13 @@ pub use observer::Observer;
 
 use std::path::Path;
 
-use crate::failure::BoxError;
-use crate::report::{Verdict, junit};
+use onewriter_history::{History, ReadError};
 
-/// Writes the verdict in its forms: `verdict.json`, `junit.xml`, and the latter also to `junit_too`.
+use crate::failure::{BoxError, chain};
+use crate::report::{Verdict, VerdictKind, bundle, html, junit};
+
+/// Writes the verdict in its forms: `verdict.json`, `report.html`, `junit.xml`, and the latter also to `junit_too`. A
+/// run that did not pass leaves a bundle as well, of all that is in its folder by then.
 pub fn write_verdict(
     directory: &RunDirectory,
     verdict: &Verdict,
@@ -35,5 +38,19 @@ pub fn write_verdict(
     if let Some(path) = junit_too {
         directory::write(path, xml.as_bytes())?;
     }
+    write_report(directory, verdict)?;
+    if verdict.verdict != VerdictKind::Pass {
+        bundle::write(directory.path(), verdict)?;
+    }
     Ok(())
+}
+
+fn write_report(directory: &RunDirectory, verdict: &Verdict) -> Result<(), BoxError> {
+    let history = History::read(&directory.history()).map_err(|error| match error {
+        ReadError::Io { .. } => "the run has no history".to_owned(),
+        other => chain(&other),
+    });
+    let history = history.as_ref().map_err(String::as_str);
+    let page = html::render(&html::Page { verdict, history })?;
+    Ok(directory.write("report.html", page.as_bytes())?)
 }

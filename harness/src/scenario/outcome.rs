@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, Kind};
-use crate::failure::Failure;
+use crate::failure::{Account, Failure};
 use crate::site::PerSite;
 
 /// How a cell ended.
@@ -29,6 +29,15 @@ impl Outcome {
         let message = failure.chain();
         if failure.is_inconclusive() { Self::Unknown(message) } else { Self::Failed(message) }
     }
+
+    /// Why the cell did not come out well; none if it did, or was not run.
+    #[must_use]
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Self::Failed(message) | Self::Unknown(message) => Some(message),
+            Self::Passed | Self::Skipped(_) => None,
+        }
+    }
 }
 
 /// A cell and how it ended.
@@ -46,6 +55,9 @@ pub struct CellReport {
     /// How it ended.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// What was expected and what was observed instead, of a cell that did not come out well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
     /// Milliseconds from the opening of its scope to the end of its body.
     pub duration_ms: u64,
     /// Milliseconds that evidence and teardown took after that.
@@ -63,6 +75,7 @@ impl CellReport {
             roles: PerSite::from_fn(|site| cell.roles.at(site).map(str::to_owned)),
             claim: cell.claim.to_owned(),
             outcome,
+            account: None,
             duration_ms: millis(duration),
             teardown_ms: millis(teardown),
         }

@@ -32,7 +32,8 @@ pub async fn run_cell<S: System>(
     let closed = close(system, scope, stage.as_ref()).await;
     scope.recorder.step("the cell is closed");
     let teardown = started.elapsed().saturating_sub(duration);
-    CellReport::new(cell, outcome(body, closed), duration, teardown)
+    let account = body.as_ref().err().or(closed.as_ref().err()).map(Failure::account);
+    CellReport { account, ..CellReport::new(cell, outcome(body, closed), duration, teardown) }
 }
 
 async fn open<S: System>(system: &S, cell: &Cell, scope: &Scope) -> (Option<S::Stage>, Result<(), Failure>) {

@@ -123,6 +123,28 @@ impl Client {
             }
         }
     }
+
+    /// Joins the running pair of a folder, whoever it was started for; never starts one.
+    pub async fn attach(
+        root: &StateRoot,
+        folder: &Path,
+        purpose: &str,
+        deadline: Duration,
+    ) -> Result<Self, ClientError> {
+        let gone = || ClientError::Stopping { reason: "no supervisor takes connections any more".into() };
+        let folder = PairFolder::at(folder).ok_or_else(gone)?;
+        let hailed = hail(&folder.path, purpose, true).await.map_err(|_| gone())?;
+        let joined = match tokio::time::timeout(deadline, Joined::welcomed(&folder, false, hailed)).await {
+            Err(_) => return Err(ClientError::Silent { folder: folder.path, deadline }),
+            Ok(Err(ControlError::Mismatch { problem })) => {
+                return Err(ClientError::Mismatch { pair: folder.name(), problem, holders: Vec::new() });
+            }
+            Ok(Err(_)) => return Err(gone()),
+            Ok(Ok(joined)) => joined,
+        };
+        let wanted = Wanted { deadline, ..Wanted::private(purpose, serde_json::Value::Null) };
+        joined.ready(root, &wanted, deadline, &mut |_| {}).await
+    }
 }
 
 /// A pair with a supervisor.

@@ -59,6 +59,14 @@ pub enum Command {
     List(SelectArgs),
     /// Judge a recorded history again, without any cluster.
     Check(CheckArgs),
+    /// Judge what a run left behind again, and run its failed cells again with `--run`.
+    Replay(ReplayArgs),
+    /// Write a page about a run: verdict, matrix, failures, and a timeline of its whole history.
+    Report(ReportArgs),
+    /// Show the ends of the logs of running pairs.
+    Logs(LogsArgs),
+    /// Save what is to be seen of running pairs: objects, logs, journal; never secrets.
+    Collect(CollectArgs),
     /// Show what runs.
     Status,
     /// Take down kept pairs, and clean up after killed runs.
@@ -173,6 +181,73 @@ pub struct CheckArgs {
     /// The history, such as `artifacts/latest/history.jsonl`.
     #[arg(value_name = "HISTORY")]
     pub history: PathBuf,
+}
+
+/// Where runs leave their folders.
+#[derive(Debug, Clone, Args)]
+pub struct ArtifactsArgs {
+    /// Folder in which runs, and `latest`, are looked for and left.
+    #[arg(long, value_name = "DIR", default_value = "artifacts", env = "ONEWRITER_ARTIFACTS_DIR")]
+    pub artifacts_dir: PathBuf,
+}
+
+/// `replay`.
+#[derive(Debug, Clone, Args)]
+pub struct ReplayArgs {
+    /// A bundle, a run's folder or its name, a history, or `latest`.
+    #[arg(value_name = "BUNDLE|RUN")]
+    pub recording: PathBuf,
+    /// Run the same cells again, too: those that did not come out well, or all of a run that did.
+    #[arg(long)]
+    pub run: bool,
+    /// How often they are run, each time on a fresh pair.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "run", value_parser = clap::value_parser!(u32).range(1..))]
+    pub tries: u32,
+    /// Run them with this operator instead of the one that was used.
+    #[arg(long, value_name = "PATH", requires = "run", env = "ONEWRITER_OPERATOR_BIN")]
+    pub operator_bin: Option<PathBuf>,
+    /// Where runs are.
+    #[command(flatten)]
+    pub artifacts: ArtifactsArgs,
+}
+
+/// `report`.
+#[derive(Debug, Clone, Args)]
+pub struct ReportArgs {
+    /// A run's folder or its name, a history, a bundle, or `latest`.
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub run: PathBuf,
+    /// Where the page goes [default: report.html in the run's folder, else beside the file].
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Where runs are.
+    #[command(flatten)]
+    pub artifacts: ArtifactsArgs,
+}
+
+/// `logs`.
+#[derive(Debug, Clone, Args)]
+pub struct LogsArgs {
+    /// A part, such as `east/operator` or `hub`; every part whose name has this in it. All parts are listed without.
+    #[arg(value_name = "PART")]
+    pub part: Option<String>,
+    /// Only of this pair, such as `pair-16`.
+    #[arg(long, value_name = "PAIR")]
+    pub pair: Option<String>,
+    /// How many lines of each log, at most 64 KiB.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub lines: usize,
+}
+
+/// `collect`.
+#[derive(Debug, Clone, Args)]
+pub struct CollectArgs {
+    /// Folder that is made and filled [default: collected-TIME].
+    #[arg(long, short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Only of this pair, such as `pair-16`.
+    #[arg(long, value_name = "PAIR")]
+    pub pair: Option<String>,
 }
 
 /// `down`.

@@ -21,10 +21,7 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Exit {
             return output::fail(exit, &format!("{}: {}", args.history.display(), chain(&error)));
         }
     };
-    let judgements = checks::judge(&garage::checks::all(), &history);
-    let severities =
-        judgements.iter().flat_map(|judgement| &judgement.findings).map(|finding| finding.severity);
-    let exit = severities.map(exit_of).fold(Exit::Pass, Exit::or);
+    let (judgements, exit) = judge(&history);
     let value = json!({
         "run": history.header.run,
         "exitCode": exit.code(),
@@ -35,6 +32,15 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Exit {
     exit.or(shown)
 }
 
+/// Lets every check judge `history`, and says how a program ends that does nothing else.
+pub(super) fn judge(history: &History) -> (Vec<checks::Judgement>, Exit) {
+    let judgements = checks::judge(&garage::checks::all(), history);
+    let severities =
+        judgements.iter().flat_map(|judgement| &judgement.findings).map(|finding| finding.severity);
+    let exit = severities.map(exit_of).fold(Exit::Pass, Exit::or);
+    (judgements, exit)
+}
+
 fn exit_of(severity: Severity) -> Exit {
     match severity {
         Severity::Violation => Exit::Violated,
@@ -42,7 +48,7 @@ fn exit_of(severity: Severity) -> Exit {
     }
 }
 
-fn in_words(history: &History, judgements: &[checks::Judgement], exit: Exit) -> String {
+pub(super) fn in_words(history: &History, judgements: &[checks::Judgement], exit: Exit) -> String {
     let mut text = format!("run {}, {} events\n\n", history.header.run, history.records.len());
     for judgement in judgements {
         let mark = if judgement.holds() { "✓" } else { "✗" };

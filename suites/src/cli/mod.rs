@@ -5,12 +5,16 @@
 
 pub mod args;
 mod check;
+mod collect;
 mod doctor;
 mod down;
 mod interrupt;
 mod list;
+mod logs;
 mod output;
 mod progress;
+mod replay;
+mod report;
 mod run;
 mod schema;
 mod start;
@@ -35,6 +39,10 @@ pub fn run() -> Exit {
         Command::Run(args) => in_runtime(run::run(&cli.global, args)),
         Command::List(args) => list::list(&cli.global, &args),
         Command::Check(args) => check::check(&cli.global, &args),
+        Command::Replay(args) => in_runtime(replay::replay(&cli.global, args)),
+        Command::Report(args) => report::report(&cli.global, &args),
+        Command::Logs(args) => in_runtime(logs::logs(&cli.global, args)),
+        Command::Collect(args) => in_runtime(collect::collect(&cli.global, args)),
         Command::Status => in_runtime(status::status(&cli.global)),
         Command::Down(args) => in_runtime(down::down(&cli.global, args)),
         Command::Doctor => in_runtime(doctor::doctor(&cli.global)),

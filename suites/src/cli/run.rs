@@ -8,13 +8,13 @@ use harness::garage::system::Garage;
 use harness::pair::PairDescription;
 use harness::report::summary::Summary;
 use harness::report::verdict::Problem;
-use harness::report::{Exit, Verdict, VerdictKind};
+use harness::report::{Exit, Invocation, Verdict, VerdictKind, bundle};
 use harness::run::{RunDirectory, RunOptions, execute, logs};
 use harness::scenario::system::{Planned, plan};
 use harness::scenario::{Abort, AbortSwitch, Blame, Limits, select};
 use harness::supervisor::{Client, ClientError, StateRoot};
 
-use super::args::{Global, Keep, RunArgs};
+use super::args::{Global, Keep, Provider, RunArgs};
 use super::progress::Display;
 use super::{interrupt, list, output, start};
 use crate::trial::abort_of;
@@ -39,12 +39,52 @@ pub(super) async fn run(global: &Global, args: RunArgs) -> Exit {
     let mut exit = Exit::Pass;
     for number in 1..=args.count {
         let ended = once(global, &args, selected.clone(), number).await;
-        exit = exit.or(ended);
-        if matches!(ended, Exit::Interrupted | Exit::Terminated) {
+        exit = exit.or(ended.exit);
+        if ended.is_interrupted() {
             break;
         }
     }
     exit
+}
+
+/// How one run ended.
+pub(super) struct Ended {
+    /// How the program would end with it.
+    pub(super) exit: Exit,
+    /// Its verdict; none where it did not get as far as one.
+    pub(super) verdict: Option<Verdict>,
+}
+
+impl Ended {
+    fn without_verdict(exit: Exit) -> Self {
+        Self { exit, verdict: None }
+    }
+
+    /// Whether somebody wants no further run.
+    pub(super) fn is_interrupted(&self) -> bool {
+        matches!(self.exit, Exit::Interrupted | Exit::Terminated)
+    }
+}
+
+/// What of the flags decides how cells are run, for whoever runs them again.
+fn invocation(args: &RunArgs) -> Invocation {
+    let mut arguments = Vec::new();
+    let mut flag = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+    if args.pair.provider != Provider::Auto {
+        flag("--provider", "local".to_owned());
+    }
+    if let Some(operator) = &args.pair.operator_bin {
+        let absolute = std::path::absolute(operator).unwrap_or_else(|_| operator.clone());
+        flag("--operator-bin", absolute.display().to_string());
+    }
+    let time = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
+    if args.scenario_timeout != Limits::default().scenario {
+        flag("--scenario-timeout", time(args.scenario_timeout));
+    }
+    if args.step_timeout != Limits::default().step {
+        flag("--step-timeout", time(args.step_timeout));
+    }
+    Invocation { arguments, seed: None }
 }
 
 fn dry_run(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exit {
@@ -60,12 +100,17 @@ fn dry_run(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exi
 }
 
 /// One run on a pair of its own.
-async fn once(global: &Global, args: &RunArgs, selected: Vec<Planned<Garage>>, number: u32) -> Exit {
+pub(super) async fn once(
+    global: &Global,
+    args: &RunArgs,
+    selected: Vec<Planned<Garage>>,
+    number: u32,
+) -> Ended {
     let started = Instant::now();
     let display = Display::new(global);
     let directory = match RunDirectory::create(&args.artifacts_dir) {
         Ok(directory) => directory,
-        Err(error) => return output::fail(Exit::SetupFailed, &chain(&error)),
+        Err(error) => return Ended::without_verdict(output::fail(Exit::SetupFailed, &chain(&error))),
     };
     let of = if args.count > 1 { format!(" ({number} of {})", args.count) } else { String::new() };
     display.say(&format!(
@@ -75,14 +120,14 @@ async fn once(global: &Global, args: &RunArgs, selected: Vec<Planned<Garage>>, n
     ));
     let root = match StateRoot::from_env() {
         Ok(root) => root,
-        Err(error) => return output::fail(Exit::SetupFailed, &chain(&error)),
+        Err(error) => return Ended::without_verdict(output::fail(Exit::SetupFailed, &chain(&error))),
     };
     let purpose = format!("run {}", directory.run());
     let client =
         match start::start(&root, &args.pair, &purpose, false, Some(directory.path()), &display).await {
             Ok(client) => client,
-            Err(start::Ended::Interrupted(exit)) => return exit,
-            Err(start::Ended::Failed(error)) => return set_up_failed(global, &directory, &error),
+            Err(start::Ended::Interrupted(exit)) => return Ended::without_verdict(exit),
+            Err(start::Ended::Failed(error)) => return set_up_failed(global, args, &directory, &error),
         };
     let mut verdict = match on_pair(args, selected, &client, &directory, &display).await {
         Ok(verdict) => verdict,
@@ -93,7 +138,7 @@ async fn once(global: &Global, args: &RunArgs, selected: Vec<Planned<Garage>>, n
         verdict.add_problem(Problem::new(Exit::Internal, format!("taking the pair down: {}", chain(&error))));
     }
     verdict.durations_ms.insert("total".to_owned(), millis(started.elapsed()));
-    finish(global, args, &directory, &verdict)
+    finish(global, args, &directory, verdict)
 }
 
 /// Runs the cells on a pair that is there.
@@ -180,31 +225,42 @@ async fn figures(root: &StateRoot, client: &Client) -> Vec<(String, u64)> {
     mine.map(|pair| ("memoryBytes".to_owned(), pair.memory_bytes)).into_iter().collect()
 }
 
-fn set_up_failed(global: &Global, directory: &RunDirectory, error: &ClientError) -> Exit {
+fn set_up_failed(global: &Global, args: &RunArgs, directory: &RunDirectory, error: &ClientError) -> Ended {
     let kept = directory.path().join("start");
     let logs = if kept.is_dir() { format!("\n\nits logs: {}", kept.display()) } else { String::new() };
     let verdict = problem(directory, Exit::SetupFailed, &format!("{}{logs}", start::in_words(error)));
-    if let Err(error) = directory.write_json("verdict.json", &verdict) {
-        output::fail(Exit::SetupFailed, &chain(&error));
-    }
-    let shown = output::show(global, &verdict, || Summary(&verdict).to_string());
-    verdict.exit().or(shown)
+    finish(global, args, directory, verdict)
 }
 
 fn problem(directory: &RunDirectory, exit: Exit, message: &str) -> Verdict {
     Verdict::new(directory.run(), vec![], vec![], vec![Problem::new(exit, message)])
 }
 
-fn finish(global: &Global, args: &RunArgs, directory: &RunDirectory, verdict: &Verdict) -> Exit {
-    let written = harness::run::write_verdict(directory, verdict, args.junit.as_deref());
-    let shown = output::show(global, verdict, || {
-        format!("\n{}artifacts: {}\n", Summary(verdict), directory.path().display())
+/// Writes everything down, and shows how it ended.
+fn finish(global: &Global, args: &RunArgs, directory: &RunDirectory, mut verdict: Verdict) -> Ended {
+    verdict.invocation = Some(invocation(args));
+    let written = harness::run::write_verdict(directory, &verdict, args.junit.as_deref());
+    let shown = output::show(global, &verdict, || {
+        let summary = Summary::of(&verdict).with_artifacts(directory.path());
+        format!("\n{summary}{}", whereabouts(directory))
     });
     let written = match written {
         Ok(()) => Exit::Pass,
         Err(error) => output::fail(Exit::Internal, &chain(error.as_ref())),
     };
-    verdict.exit().or(shown).or(written)
+    Ended { exit: verdict.exit().or(shown).or(written), verdict: Some(verdict) }
+}
+
+/// Where the run's folder is, and what in it is to be looked at first.
+fn whereabouts(directory: &RunDirectory) -> String {
+    let folder = directory.path();
+    let mut text = format!("artifacts: {}\n", folder.display());
+    for (name, file) in [("report", "report.html"), ("bundle", bundle::NAME)] {
+        if folder.join(file).exists() {
+            text += &format!("{name:9}: {}\n", folder.join(file).display());
+        }
+    }
+    text
 }
 
 fn millis(duration: Duration) -> u64 {
