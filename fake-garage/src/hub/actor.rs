@@ -1,7 +1,6 @@
 //! A mesh in the hub: the simulation, driven by the real clock, with what is recorded about it.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,51 +9,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::attribution::{NodeTokens, TokenTable};
-use super::directory::{Directory, SiteView};
-use super::journal::{self, Recorder};
+use super::directory::SiteView;
+use super::journal;
 use super::listener::Port;
-use super::rule::{CallFacts, Effect, Intervention, Rules};
+use super::rule::{CallFacts, Effect, Intervention};
+use super::shared::Shared;
 use crate::admin::{Cluster, Happening, LayoutMark, Profile, Request, Response};
-use crate::mesh::{Mesh, NodeIndex, Pacing, Process};
-
-/// What the meshes of a hub share.
-#[derive(Debug)]
-pub struct Shared {
-    /// The history.
-    pub recorder: Recorder,
-    /// Names and addresses.
-    pub directory: Directory,
-    /// How fast things happen.
-    pub pacing: Pacing,
-    /// Faults on single calls.
-    pub rules: Arc<Rules>,
-    calls: AtomicU64,
-    routed: AtomicUsize,
-}
-
-impl Shared {
-    /// What the meshes of a hub share that records with `recorder`.
-    #[must_use]
-    pub fn new(recorder: Recorder, pacing: Pacing) -> Self {
-        Self {
-            recorder,
-            directory: Directory::default(),
-            pacing,
-            rules: Arc::default(),
-            calls: AtomicU64::new(0),
-            routed: AtomicUsize::new(0),
-        }
-    }
-
-    fn next_call(&self) -> u64 {
-        self.calls.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// A number that is another one each time, for taking turns.
-    pub(super) fn next_route(&self) -> usize {
-        self.routed.fetch_add(1, Ordering::Relaxed)
-    }
-}
+use crate::mesh::{Mesh, NodeIndex, Process};
 
 /// A mesh in the hub.
 #[derive(Debug)]

@@ -16,6 +16,7 @@ pub mod proxy;
 pub mod registry;
 pub mod rule;
 pub mod serve;
+pub mod shared;
 pub mod state;
 
 pub use error::ServeError;

@@ -14,9 +14,9 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use super::actor::Shared;
 use super::directory::Resolved;
 use super::listener::Never;
+use super::shared::Shared;
 
 type Body = BoxBody<Bytes, hyper::Error>;
 

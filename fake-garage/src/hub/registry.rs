@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::actor::{MeshActor, Shared};
+use super::actor::MeshActor;
 use super::attribution::{NodeTokens, TokenEntry, TokenTable};
 use super::listener::{self, Port};
 use super::options::NodeNetwork;
+use super::shared::Shared;
 use crate::admin::Profile;
 use crate::layout::{ConsistencyMode, NodeId};
 use crate::mesh::{Loss, NodeConfig, NodeIndex, Process};

@@ -8,7 +8,6 @@ use onewriter_history::{Header, Journal, Source};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::actor::Shared;
 use super::control;
 use super::error::ServeError;
 use super::journal::Recorder;
@@ -16,6 +15,7 @@ use super::options::Options;
 use super::proxy;
 use super::registry::Registry;
 use super::rule::{RuleGuard, RuleRequest};
+use super::shared::Shared;
 
 /// Runs a hub until `shutdown` resolves. When it is ready, it prints one line of JSON on standard output.
 ///
