@@ -18,6 +18,9 @@ use crate::controller::error::chain;
 /// Name of the Lease (operator contract §6.1).
 pub const LEASE_NAME: &str = "150a9873.garage.rajsingh.info";
 
+/// How long giving the Lease back may take: an API server that hangs must not keep the program from ending.
+const RELEASE: Duration = Duration::from_secs(1);
+
 /// Periods of the election.
 #[derive(Clone, Copy, Debug)]
 pub struct Periods {
@@ -47,7 +50,11 @@ impl Elector {
     pub async fn acquire(&mut self, stop: &CancellationToken) -> bool {
         info!(identity = %self.identity, lease = LEASE_NAME, "waiting to lead");
         loop {
-            match self.attempt().await {
+            let attempt = tokio::select! {
+                attempt = self.attempt() => attempt,
+                () = stop.cancelled() => return false,
+            };
+            match attempt {
                 Ok(true) => {
                     info!(identity = %self.identity, "leading");
                     return true;
@@ -71,7 +78,11 @@ impl Elector {
                 () = tokio::time::sleep(self.periods.retry) => {}
             }
             let left = self.periods.renew.saturating_sub(renewed.elapsed());
-            match tokio::time::timeout(left, self.attempt()).await {
+            let attempt = tokio::select! {
+                attempt = tokio::time::timeout(left, self.attempt()) => attempt,
+                () = stop.cancelled() => return true,
+            };
+            match attempt {
                 Ok(Ok(true)) => renewed = Instant::now(),
                 Ok(Ok(false)) => return false,
                 Ok(Err(error)) => warn!(error = %chain(&error), "the Lease was not renewed"),
@@ -98,9 +109,10 @@ impl Elector {
             }
             Ok::<(), kube::Error>(())
         };
-        match outcome.await {
-            Ok(()) => info!("gave the Lease back"),
-            Err(error) => warn!(error = %chain(&error), "could not give the Lease back"),
+        match tokio::time::timeout(RELEASE, outcome).await {
+            Err(_) => warn!("the API server did not take the Lease back in time; it runs out by itself"),
+            Ok(Ok(())) => info!("gave the Lease back"),
+            Ok(Err(error)) => warn!(error = %chain(&error), "could not give the Lease back"),
         }
     }
 

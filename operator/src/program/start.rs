@@ -94,7 +94,10 @@ pub async fn run(options: RunOptions) -> Result<(), StartError> {
     listen("the probe server", options.health_probe_bind_address, probes, &stop, &mut servers).await?;
     let page = server::metrics(Arc::clone(&metrics));
     listen("the metrics server", options.metrics_bind_address, page, &stop, &mut servers).await?;
-    let client = connect(&options).await?;
+    let client = tokio::select! {
+        client = connect(&options) => client?,
+        () = stop.cancelled() => return Ok(()),
+    };
     webhooks::start(&options, &client, &stop, &mut servers)
         .await
         .map_err(|error| StartError::Webhooks(Box::new(error)))?;
