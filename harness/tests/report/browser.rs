@@ -1,4 +1,4 @@
-//! A headless browser, driven over the WebDriver protocol (W3C Recommendation "WebDriver").
+//! A headless browser, driven through its driver (W3C Recommendation "`WebDriver`").
 
 use std::env;
 use std::ffi::OsStr;

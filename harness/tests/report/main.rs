@@ -14,7 +14,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use browser::{Browser, Programs};
 
-type Test = fn(&tokio::runtime::Runtime, &Programs) -> Result<(), Failed>;
+type Test = fn(&tokio::runtime::Runtime, &Programs);
 
 const TESTS: [(&str, Test); 7] = [
     ("the_page_opens_from_disk_without_a_complaint_and_loads_nothing", page::opens_from_disk),
@@ -31,9 +31,10 @@ fn main() -> ExitCode {
     let programs = Programs::find();
     let trial = |(name, test): (&'static str, Test)| {
         let (found, ready) = (programs.clone(), programs.is_some());
-        let run = move || match &found {
-            Some(programs) => test(&tokio::runtime::Runtime::new()?, programs),
-            None => Err("Chromium or its driver is missing: set CHROMIUM and CHROMEDRIVER".into()),
+        let run = move || {
+            let missing = "Chromium or its driver is missing: set CHROMIUM and CHROMEDRIVER";
+            test(&tokio::runtime::Runtime::new()?, found.as_ref().ok_or(missing)?);
+            Ok::<(), Failed>(())
         };
         let kind = if ready { "browser" } else { "no Chromium" };
         Trial::test(format!("report::{name}"), run).with_kind(kind).with_ignored_flag(!ready)

@@ -1,6 +1,5 @@
 //! What people do with the page.
 
-use libtest_mimic::Failed;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -8,9 +7,7 @@ use crate::browser::Programs;
 use crate::open;
 use crate::recorded::{self, OFFENCE};
 
-type Tested = Result<(), Failed>;
-
-pub(crate) fn opens_from_disk(runtime: &Runtime, programs: &Programs) -> Tested {
+pub(crate) fn opens_from_disk(runtime: &Runtime, programs: &Programs) {
     let browser = open(runtime, programs, "violating", &recorded::violating());
     runtime.block_on(async {
         let loaded =
@@ -19,10 +16,9 @@ pub(crate) fn opens_from_disk(runtime: &Runtime, programs: &Programs) -> Tested 
         assert_eq!(browser.complaints().await, Vec::<Value>::new());
         browser.close().await;
     });
-    Ok(())
 }
 
-pub(crate) fn draws_lanes(runtime: &Runtime, programs: &Programs) -> Tested {
+pub(crate) fn draws_lanes(runtime: &Runtime, programs: &Programs) {
     let browser = open(runtime, programs, "lanes", &recorded::violating());
     runtime.block_on(async {
         let timeline = browser.after("").await;
@@ -35,7 +31,6 @@ pub(crate) fn draws_lanes(runtime: &Runtime, programs: &Programs) -> Tested {
         assert_eq!(pixels(&browser, "log").await, 0, "what did not happen is not drawn");
         browser.close().await;
     });
-    Ok(())
 }
 
 /// How many pixels of the lanes have the colour of a kind.
@@ -53,7 +48,7 @@ async fn pixels(browser: &crate::browser::Browser, kind: &str) -> u64 {
     browser.run(&script).await.as_u64().unwrap()
 }
 
-pub(crate) fn filters(runtime: &Runtime, programs: &Programs) -> Tested {
+pub(crate) fn filters(runtime: &Runtime, programs: &Programs) {
     let browser = open(runtime, programs, "filters", &recorded::violating());
     runtime.block_on(async {
         let click = |value: &str| format!("document.querySelector('.chip input[value={value}]').click()");
@@ -74,10 +69,9 @@ pub(crate) fn filters(runtime: &Runtime, programs: &Programs) -> Tested {
         assert_eq!(browser.complaints().await, Vec::<Value>::new());
         browser.close().await;
     });
-    Ok(())
 }
 
-pub(crate) fn jumps_to_the_first_violation(runtime: &Runtime, programs: &Programs) -> Tested {
+pub(crate) fn jumps_to_the_first_violation(runtime: &Runtime, programs: &Programs) {
     let browser = open(runtime, programs, "jump", &recorded::violating());
     runtime.block_on(async {
         // Hidden by a filter, and shown all the same: who jumps wants to see.
@@ -99,10 +93,9 @@ pub(crate) fn jumps_to_the_first_violation(runtime: &Runtime, programs: &Program
         assert_eq!(browser.complaints().await, Vec::<Value>::new());
         browser.close().await;
     });
-    Ok(())
 }
 
-pub(crate) fn keyboard(runtime: &Runtime, programs: &Programs) -> Tested {
+pub(crate) fn keyboard(runtime: &Runtime, programs: &Programs) {
     let browser = open(runtime, programs, "keyboard", &recorded::violating());
     runtime.block_on(async {
         let press = |key: &str| {
@@ -126,10 +119,9 @@ pub(crate) fn keyboard(runtime: &Runtime, programs: &Programs) -> Tested {
         assert_eq!(browser.after(&press("Escape")).await["selected"], "");
         browser.close().await;
     });
-    Ok(())
 }
 
-pub(crate) fn hostile_texts(runtime: &Runtime, programs: &Programs) -> Tested {
+pub(crate) fn hostile_texts(runtime: &Runtime, programs: &Programs) {
     let browser = open(runtime, programs, "hostile", &recorded::hostile());
     runtime.block_on(async {
         browser.after("document.getElementById('first').click()").await;
@@ -140,10 +132,9 @@ pub(crate) fn hostile_texts(runtime: &Runtime, programs: &Programs) -> Tested {
         assert_eq!(browser.complaints().await, Vec::<Value>::new());
         browser.close().await;
     });
-    Ok(())
 }
 
-pub(crate) fn hundred_thousand_events(runtime: &Runtime, programs: &Programs) -> Tested {
+pub(crate) fn hundred_thousand_events(runtime: &Runtime, programs: &Programs) {
     const COUNT: u64 = 100_000;
     let browser = open(runtime, programs, "large", &recorded::large(COUNT));
     runtime.block_on(async {
@@ -157,5 +148,4 @@ pub(crate) fn hundred_thousand_events(runtime: &Runtime, programs: &Programs) ->
         assert_eq!(browser.complaints().await, Vec::<Value>::new());
         browser.close().await;
     });
-    Ok(())
 }

@@ -48,7 +48,7 @@ pub(crate) fn hostile() -> History {
         }
     }
     let mut history = history(events);
-    history.header.run = text.to_owned();
+    text.clone_into(&mut history.header.run);
     history
 }
 
