@@ -20,7 +20,7 @@ use crate::scenario::namespace::CELL_LABEL;
 use crate::site::Site;
 
 /// How long one site may take. A site that does not answer must not keep the rest from being saved.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Kinds that are never saved: they hold secrets, or change all the time and tell nothing.
 const LEFT_OUT: [&str; 2] = ["secrets", "leases"];
@@ -150,6 +150,8 @@ async fn save_kind(api: &Api<DynamicObject>, folder: &Path) -> Result<usize, Box
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
+
     use crate::pair::{HubDescription, SiteDescription};
     use crate::site::PerSite;
 
@@ -179,8 +181,8 @@ mod tests {
                 journal: file("journal", "{}\n"),
                 log: dir.join("no-log"),
             },
-            versions: Default::default(),
-            durations_ms: Default::default(),
+            versions: BTreeMap::default(),
+            durations_ms: BTreeMap::default(),
         }
     }
 

@@ -98,7 +98,7 @@ impl Recording {
         if bundle::is_bundle(&place).map_err(|source| RecordingError::Read { path: place.clone(), source })? {
             return Self::of_bundle(place);
         }
-        Self::of_history(place)
+        Ok(Self::of_history(place))
     }
 
     fn of_folder(folder: PathBuf) -> Result<Self, RecordingError> {
@@ -115,13 +115,13 @@ impl Recording {
         Ok(Self { page: folder.join("report.html"), place: folder, verdict, history })
     }
 
-    fn of_history(path: PathBuf) -> Result<Self, RecordingError> {
+    fn of_history(path: PathBuf) -> Self {
         let history = History::read(&path).map_err(NoHistory::from);
         let folder = path.parent().unwrap_or(Path::new("."));
         // The verdict beside it may be that of another run, or be no verdict at all.
         let beside = read_verdict(&folder.join("verdict.json")).ok().flatten();
         let verdict = beside.filter(|verdict| history.as_ref().is_ok_and(|h| h.header.run == verdict.run));
-        Ok(Self { page: path.with_extension("html"), place: path, verdict, history })
+        Self { page: path.with_extension("html"), place: path, verdict, history }
     }
 
     fn of_bundle(path: PathBuf) -> Result<Self, RecordingError> {
@@ -161,12 +161,14 @@ fn parse_verdict(path: &Path, text: &str) -> Result<Verdict, RecordingError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onewriter_history::{Header, Journal, Source};
+    use onewriter_history::{Event, Header, Journal, Source, Step};
 
     fn run(artifacts: &Path, name: &str) -> PathBuf {
         let folder = artifacts.join(name);
         fs::create_dir(&folder).unwrap();
-        Journal::create(folder.join("history.jsonl"), &Header::new(name), Source::hub()).unwrap();
+        let journal = Journal::create(folder.join("history.jsonl"), &Header::new(name), Source::hub());
+        let step = Step { cell: None, mesh: None, title: "begin".into(), detail: None };
+        journal.unwrap().append(Event::Step(step)).unwrap();
         let verdict = Verdict::new(name, vec![], vec![], vec![]);
         fs::write(folder.join("verdict.json"), serde_json::to_string(&verdict).unwrap()).unwrap();
         folder

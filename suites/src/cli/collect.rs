@@ -57,7 +57,7 @@ pub(super) async fn collect(global: &Global, args: CollectArgs) -> Exit {
 fn default_target() -> PathBuf {
     let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let now = humantime::format_rfc3339_seconds(std::time::UNIX_EPOCH + seconds);
-    let name: String = now.to_string().chars().filter(|c| c.is_ascii_digit()).collect();
+    let name: String = now.to_string().chars().filter(char::is_ascii_digit).collect();
     PathBuf::from(format!("collected-{name}"))
 }
 

@@ -91,7 +91,7 @@ fn files(folder: &Path, depth: usize) -> Vec<PathBuf> {
         match kind {
             Ok(kind) if kind.is_dir() && depth > 0 => found.extend(files(&path, depth - 1)),
             Ok(kind) if kind.is_file() && path.extension().is_some_and(|end| end == "log") => {
-                found.push(path)
+                found.push(path);
             }
             _ => {}
         }

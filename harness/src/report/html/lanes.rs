@@ -218,7 +218,7 @@ mod tests {
             "namespace": "ns", "name": "garage"})
     }
 
-    fn state(subject: &str, value: Value) -> Value {
+    fn state(subject: &str, value: &Value) -> Value {
         json!({"kind": "state", "subject": subject, "value": value})
     }
 
@@ -228,10 +228,10 @@ mod tests {
     #[case::binding(audit("create", "pods/binding"), "west", Kind::Pod)]
     #[case::write(audit("create", "configmaps"), "west", Kind::Write)]
     #[case::read(audit("get", "secrets"), "west", Kind::Read)]
-    #[case::layout(state("layout", json!({"node": "east/ns/p", "event": "applied"})), "east", Kind::Layout)]
-    #[case::node(state("node", json!({"node": "west/ns/p", "event": "started"})), "west", Kind::Pod)]
-    #[case::roles(state("roles", json!({"east": "Writer"})), RUN, Kind::State)]
-    #[case::a_node_of_no_known_site(state("node", json!({"node": "moon/ns/p"})), RUN, Kind::Pod)]
+    #[case::layout(state("layout", &json!({"node": "east/ns/p", "event": "applied"})), "east", Kind::Layout)]
+    #[case::node(state("node", &json!({"node": "west/ns/p", "event": "started"})), "west", Kind::Pod)]
+    #[case::roles(state("roles", &json!({"east": "Writer"})), RUN, Kind::State)]
+    #[case::a_node_of_no_known_site(state("node", &json!({"node": "moon/ns/p"})), RUN, Kind::Pod)]
     #[case::fault_of_a_node(json!({"kind": "fault", "cell": null, "action": "kill", "target": "east/ns/p"}), "east", Kind::Fault)]
     #[case::fault_between_sites(json!({"kind": "fault", "cell": null, "action": "partition", "target": "link"}), RUN, Kind::Fault)]
     fn the_lane_of(#[case] value: Value, #[case] group: &str, #[case] kind: Kind) {
@@ -245,7 +245,7 @@ mod tests {
             label(&event(audit("patch", "pods/status"))),
             "patch pods/status ns/garage by garage-operator"
         );
-        let applied = state("layout", json!({"node": "east/ns/p", "event": "applied", "from": 0, "to": 1}));
+        let applied = state("layout", &json!({"node": "east/ns/p", "event": "applied", "from": 0, "to": 1}));
         assert_eq!(label(&event(applied)), "layout applied v0 → v1 at east/ns/p");
     }
 

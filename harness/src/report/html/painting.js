@@ -2,7 +2,7 @@
 // Drawing. Marks that fall on the same pixel are drawn once, so a frame costs a pass over the rows in the window and
 // at most one mark for each pixel and lane, however many events there are.
 
-const Size = { gutter: 146, axis: 26, group: 24, lane: 24, least: 3 };
+const Size = { gutter: 146, axis: 34, group: 24, lane: 24, least: 3 };
 
 /** Colours and fonts as the page's style sheet has them just now. */
 function readTheme() {
@@ -34,7 +34,7 @@ function prepare(canvas, height) {
 class Layout {
   constructor(view, width) {
     this.view = view;
-    this.left = width < 560 ? 96 : Size.gutter;
+    this.left = width < 560 ? 116 : Size.gutter;
     this.width = Math.max(width - this.left, 10);
     this.places = []; // {y, height, heading} or {y, height, lane}
     let y = Size.axis, group = null;
@@ -97,9 +97,9 @@ function paintAxis(context, layout, height, theme) {
   for (let tick = Math.ceil(layout.view.from / step) * step; tick <= layout.view.to; tick += step) {
     const x = layout.x(tick);
     context.fillStyle = theme.line;
-    context.fillRect(x, Size.axis - 6, 0.75, height);
+    context.fillRect(x, Size.axis - 14, 0.75, height);
     context.fillStyle = theme.quiet;
-    context.fillText(relative(tick, step), x + 4, Size.axis / 2);
+    context.fillText(relative(tick, step), x + 4, 11);
   }
 }
 
@@ -158,12 +158,12 @@ function paintFindings(context, layout, height, state, theme) {
     last = x;
     context.fillStyle = finding.severity === "violation" ? theme.bad : theme.warn;
     context.globalAlpha = 0.55;
-    context.fillRect(x - 0.5, Size.axis - 4, 1, height);
+    context.fillRect(x - 0.5, Size.axis - 3, 1, height);
     context.globalAlpha = 1;
     context.beginPath();
-    context.moveTo(x - 5, Size.axis - 14);
-    context.lineTo(x + 5, Size.axis - 14);
-    context.lineTo(x, Size.axis - 4);
+    context.moveTo(x - 5, Size.axis - 12);
+    context.lineTo(x + 5, Size.axis - 12);
+    context.lineTo(x, Size.axis - 3);
     context.fill();
   }
 }
@@ -192,7 +192,7 @@ function paintNothing(context, layout, theme) {
 /** The whole run in small: how much happens when, where the findings are, and which part the lanes show. */
 function paintOverview(canvas, view, theme) {
   const { context, width, height } = prepare(canvas, canvas.clientHeight);
-  const left = width < 560 ? 96 : Size.gutter, room = Math.max(width - left, 10);
+  const left = width < 560 ? 116 : Size.gutter, room = Math.max(width - left, 10);
   const { recording } = view, margin = recording.end * 0.01, whole = recording.end + 2 * margin;
   const x = (time) => left + (time + margin) / whole * room;
   context.fillStyle = theme.band;

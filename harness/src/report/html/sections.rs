@@ -12,7 +12,7 @@ use crate::run::directory;
 use crate::scenario::{CellReport, Outcome};
 
 /// How many findings of a check are open to see, and how many the page has at most.
-const OPEN: usize = 2;
+const OPEN: usize = 1;
 const AT_MOST: usize = 50;
 
 /// The head: what the run came to, and what that rests on.
@@ -273,7 +273,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
