@@ -143,11 +143,9 @@ impl Again {
             Ok(selected) => selected,
             Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
         };
-        // One document on stdout: the tries of this command, not the runs behind them.
-        let quiet = Global { quiet: true, ..global.clone() };
         let (mut exit, mut tries) = (Exit::Pass, Vec::new());
         for number in 1..=self.tries {
-            let ended = run::once(&quiet, &self.args, selected.clone(), number).await;
+            let ended = run::once(global, &self.args, selected.clone(), number).await;
             exit = exit.or(ended.exit);
             if ended.is_interrupted() {
                 break;
@@ -160,9 +158,10 @@ impl Again {
     }
 
     fn compared(&self, ended: &run::Ended) -> Try {
-        let symptoms = ended.verdict.as_ref().map(symptoms).unwrap_or_default();
+        let verdict = ended.left.as_ref().map(|(verdict, _)| verdict);
+        let symptoms = verdict.map(symptoms).unwrap_or_default();
         let reproduced = symptoms.iter().any(|symptom| self.symptoms.contains(symptom));
-        let run = ended.verdict.as_ref().map(|verdict| verdict.run.clone());
+        let run = verdict.map(|verdict| verdict.run.clone());
         Try { run, exit_code: ended.exit.code(), reproduced, symptoms }
     }
 

@@ -39,7 +39,7 @@ pub(super) async fn run(global: &Global, args: RunArgs) -> Exit {
     let mut exit = Exit::Pass;
     for number in 1..=args.count {
         let ended = once(global, &args, selected.clone(), number).await;
-        exit = exit.or(ended.exit);
+        exit = exit.or(ended.exit).or(ended.show(global));
         if ended.is_interrupted() {
             break;
         }
@@ -51,13 +51,22 @@ pub(super) async fn run(global: &Global, args: RunArgs) -> Exit {
 pub(super) struct Ended {
     /// How the program would end with it.
     pub(super) exit: Exit,
-    /// Its verdict; none where it did not get as far as one.
-    pub(super) verdict: Option<Verdict>,
+    /// Its verdict and folder; none where it did not get as far as one.
+    pub(super) left: Option<(Verdict, RunDirectory)>,
 }
 
 impl Ended {
     fn without_verdict(exit: Exit) -> Self {
-        Self { exit, verdict: None }
+        Self { exit, left: None }
+    }
+
+    /// Shows the verdict on stdout.
+    fn show(&self, global: &Global) -> Exit {
+        let Some((verdict, directory)) = &self.left else { return Exit::Pass };
+        output::show(global, verdict, || {
+            let summary = Summary::of(verdict).with_artifacts(directory.path());
+            format!("\n{summary}{}", whereabouts(directory))
+        })
     }
 
     /// Whether somebody wants no further run.
@@ -127,7 +136,7 @@ pub(super) async fn once(
         match start::start(&root, &args.pair, &purpose, false, Some(directory.path()), &display).await {
             Ok(client) => client,
             Err(start::Ended::Interrupted(exit)) => return Ended::without_verdict(exit),
-            Err(start::Ended::Failed(error)) => return set_up_failed(global, args, &directory, &error),
+            Err(start::Ended::Failed(error)) => return set_up_failed(args, directory, &error),
         };
     let mut verdict = match on_pair(args, selected, &client, &directory, &display).await {
         Ok(verdict) => verdict,
@@ -138,7 +147,7 @@ pub(super) async fn once(
         verdict.add_problem(Problem::new(Exit::Internal, format!("taking the pair down: {}", chain(&error))));
     }
     verdict.durations_ms.insert("total".to_owned(), millis(started.elapsed()));
-    finish(global, args, &directory, verdict)
+    finish(args, directory, verdict)
 }
 
 /// Runs the cells on a pair that is there.
@@ -225,30 +234,25 @@ async fn figures(root: &StateRoot, client: &Client) -> Vec<(String, u64)> {
     mine.map(|pair| ("memoryBytes".to_owned(), pair.memory_bytes)).into_iter().collect()
 }
 
-fn set_up_failed(global: &Global, args: &RunArgs, directory: &RunDirectory, error: &ClientError) -> Ended {
+fn set_up_failed(args: &RunArgs, directory: RunDirectory, error: &ClientError) -> Ended {
     let kept = directory.path().join("start");
     let logs = if kept.is_dir() { format!("\n\nits logs: {}", kept.display()) } else { String::new() };
-    let verdict = problem(directory, Exit::SetupFailed, &format!("{}{logs}", start::in_words(error)));
-    finish(global, args, directory, verdict)
+    let verdict = problem(&directory, Exit::SetupFailed, &format!("{}{logs}", start::in_words(error)));
+    finish(args, directory, verdict)
 }
 
 fn problem(directory: &RunDirectory, exit: Exit, message: &str) -> Verdict {
     Verdict::new(directory.run(), vec![], vec![], vec![Problem::new(exit, message)])
 }
 
-/// Writes everything down, and shows how it ended.
-fn finish(global: &Global, args: &RunArgs, directory: &RunDirectory, mut verdict: Verdict) -> Ended {
+/// Writes everything down.
+fn finish(args: &RunArgs, directory: RunDirectory, mut verdict: Verdict) -> Ended {
     verdict.invocation = Some(invocation(args));
-    let written = harness::run::write_verdict(directory, &verdict, args.junit.as_deref());
-    let shown = output::show(global, &verdict, || {
-        let summary = Summary::of(&verdict).with_artifacts(directory.path());
-        format!("\n{summary}{}", whereabouts(directory))
-    });
-    let written = match written {
+    let written = match harness::run::write_verdict(&directory, &verdict, args.junit.as_deref()) {
         Ok(()) => Exit::Pass,
         Err(error) => output::fail(Exit::Internal, &chain(error.as_ref())),
     };
-    Ended { exit: verdict.exit().or(shown).or(written), verdict: Some(verdict) }
+    Ended { exit: verdict.exit().or(written), left: Some((verdict, directory)) }
 }
 
 /// Where the run's folder is, and what in it is to be looked at first.
@@ -257,7 +261,7 @@ fn whereabouts(directory: &RunDirectory) -> String {
     let mut text = format!("artifacts: {}\n", folder.display());
     for (name, file) in [("report", "report.html"), ("bundle", bundle::NAME)] {
         if folder.join(file).exists() {
-            text += &format!("{name:9}: {}\n", folder.join(file).display());
+            text += &format!("{:10} {}\n", format!("{name}:"), folder.join(file).display());
         }
     }
     text
