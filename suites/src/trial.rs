@@ -51,7 +51,13 @@ async fn trial(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed>
     let token = std::fs::read_to_string(&description.hub.token_file)?;
     let system = Garage::new(Hub::new(&description.hub.control, token.trim())?);
     let abort = AbortSwitch::default();
-    let options = RunOptions { limits: Limits::default(), parallel: 1, shared: true, abort: abort.clone() };
+    let options = RunOptions {
+        limits: Limits::default(),
+        parallel: 1,
+        shared: true,
+        keep_failed: false,
+        abort: abort.clone(),
+    };
     let running = execute(&system, vec![planned], &description, &directory, &options, &Silent);
     let verdict = tokio::select! {
         verdict = running => verdict,

@@ -18,12 +18,14 @@ pub struct Running {
     /// Unique identifiers of the pods that have a process. Held during starts and ends, so that none overtakes
     /// another.
     uids: Mutex<BTreeMap<PodName, String>>,
+    /// Unique identifiers of the pods whose process was ended here: a late reconcile of one ends nothing again.
+    ended: Mutex<BTreeSet<String>>,
 }
 
 impl Running {
     /// No processes yet.
     pub fn new(runtime: Arc<dyn PodRuntime>) -> Self {
-        Self { runtime, uids: Mutex::default() }
+        Self { runtime, uids: Mutex::default(), ended: Mutex::default() }
     }
 
     /// Whether this very pod has a process that was started here.
@@ -47,9 +49,11 @@ impl Running {
     /// Ends the process of a pod, even one that an earlier agent started; but not that of a successor.
     pub async fn stop(&self, name: &PodName, uid: &str) -> Result<(), RuntimeError> {
         let mut uids = self.uids.lock().await;
-        if uids.get(name).is_none_or(|running| running == uid) {
+        let mut ended = self.ended.lock().await;
+        if !ended.contains(uid) && uids.get(name).is_none_or(|running| running == uid) {
             self.runtime.stop(name.clone()).await?;
             uids.remove(name);
+            ended.insert(uid.to_owned());
         }
         Ok(())
     }
@@ -61,10 +65,12 @@ impl Running {
         let present = present();
         let present: BTreeSet<&str> = present.iter().filter_map(|pod| pod.metadata.uid.as_deref()).collect();
         let gone = uids.iter().filter(|(_, uid)| !present.contains(uid.as_str()));
-        let gone: Vec<PodName> = gone.map(|(name, _)| name.clone()).collect();
-        for name in gone {
+        let gone: Vec<(PodName, String)> = gone.map(|(name, uid)| (name.clone(), uid.clone())).collect();
+        let mut ended = self.ended.lock().await;
+        for (name, uid) in gone {
             self.runtime.stop(name.clone()).await?;
             uids.remove(&name);
+            ended.insert(uid);
         }
         Ok(())
     }
@@ -135,5 +141,16 @@ pub(super) mod tests {
         running.sweep(|| present(&["another"])).await.unwrap();
         assert!(!running.has(&name(), "one").await);
         assert_eq!(runtime.0.lock().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_was_swept_is_not_ended_again_by_a_late_reconcile() {
+        let noting = Arc::new(Noting::default());
+        let running = Running::new(noting.clone());
+        running.start(start("a")).await.unwrap();
+        running.sweep(|| present(&[])).await.unwrap();
+        running.stop(&name(), "a").await.unwrap();
+        let stops = noting.0.lock().unwrap().iter().filter(|note| note.starts_with("stop")).count();
+        assert_eq!(stops, 1);
     }
 }

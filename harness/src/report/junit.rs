@@ -8,9 +8,17 @@ use super::Verdict;
 use crate::checks::{Judgement, Severity};
 use crate::scenario::{CellReport, Outcome};
 
-/// Renders `verdict` as JUnit XML. `failure` is a claim or check that does not hold, `error` what could not be told.
-pub fn render(verdict: &Verdict) -> Result<String, quick_junit::SerializeError> {
+/// Renders verdicts as JUnit XML, one after the other. `failure` is a claim or check that does not hold, `error` what
+/// could not be told.
+pub fn render(verdicts: &[Verdict]) -> Result<String, quick_junit::SerializeError> {
     let mut report = Report::new("onewriter");
+    for verdict in verdicts {
+        report.add_test_suites(suites(verdict));
+    }
+    report.to_string()
+}
+
+fn suites(verdict: &Verdict) -> [TestSuite; 3] {
     let mut scenarios = TestSuite::new("scenarios");
     for (name, version) in &verdict.versions {
         scenarios.add_property(Property::new(format!("version.{name}"), version));
@@ -25,8 +33,7 @@ pub fn render(verdict: &Verdict) -> Result<String, quick_junit::SerializeError> 
         status.set_type(format!("exit-{}", problem.exit_code)).set_message(clean(&problem.message));
         TestCase::new("run", status)
     }));
-    report.add_test_suites([scenarios, checks, run]);
-    report.to_string()
+    [scenarios, checks, run]
 }
 
 fn cell_case(cell: &CellReport) -> TestCase {
@@ -85,7 +92,7 @@ mod tests {
             findings: vec![finding],
         };
         let verdict = Verdict::new("r", vec![], vec![check], vec![]);
-        let xml = render(&verdict).unwrap();
+        let xml = render(&[verdict]).unwrap();
         assert!(xml.contains(r#"<failure message="west wrote[31m" type="violation">"#), "{xml}");
         assert!(xml.contains(r#"classname="history""#), "{xml}");
     }

@@ -155,6 +155,7 @@ fn headline(verdict: &Verdict) -> String {
         return "SET-UP FAILED: no cell was run".to_owned();
     }
     let word = match verdict.verdict {
+        _ if matches!(verdict.exit(), Exit::Interrupted | Exit::Terminated) => "INTERRUPTED",
         VerdictKind::Pass => "PASS",
         VerdictKind::Violation => "VIOLATION",
         VerdictKind::Fail => "FAIL",

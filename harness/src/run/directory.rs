@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -102,7 +102,10 @@ pub fn write(path: &Path, contents: &[u8]) -> Result<(), ArtifactError> {
     let failed = |source| ArtifactError { path: path.to_owned(), source };
     let parent = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failed)?;
-    let mut file = tempfile::NamedTempFile::new_in(parent).map_err(failed)?;
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o644))
+        .tempfile_in(parent)
+        .map_err(failed)?;
     file.write_all(contents).map_err(failed)?;
     file.persist(path).map(drop).map_err(|error| failed(error.error))
 }

@@ -30,6 +30,8 @@ pub struct RunOptions {
     pub parallel: usize,
     /// Whether the pair serves others as well, or lives on after the run.
     pub shared: bool,
+    /// Whether what a failed cell made is left in the pair, because the pair is kept for a person to look at.
+    pub keep_failed: bool,
     /// Ends the run early when it is thrown.
     pub abort: AbortSwitch,
 }
@@ -132,6 +134,7 @@ impl<'a> Run<'a> {
             limits: self.options.limits,
             abort: self.options.abort.clone(),
             shared: self.options.shared,
+            keep_failed: self.options.keep_failed,
         };
         let report = runner::run_cell(system, &scenario, &cell, &scope).await;
         self.observer.cell_ended(&report);

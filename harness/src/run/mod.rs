@@ -25,24 +25,21 @@ use onewriter_history::{History, ReadError};
 use crate::failure::{BoxError, chain};
 use crate::report::{Verdict, VerdictKind, bundle, html, junit};
 
-/// Writes the verdict in its forms: `verdict.json`, `report.html`, `junit.xml`, and the latter also to `junit_too`. A
-/// run that did not pass leaves a bundle as well, of all that is in its folder by then.
-pub fn write_verdict(
-    directory: &RunDirectory,
-    verdict: &Verdict,
-    junit_too: Option<&Path>,
-) -> Result<(), BoxError> {
+/// Writes the verdict in its forms: `verdict.json`, `report.html`, `junit.xml`. A run that did not pass leaves a bundle as
+/// well, of all that is in its folder by then.
+pub fn write_verdict(directory: &RunDirectory, verdict: &Verdict) -> Result<(), BoxError> {
     directory.write_json("verdict.json", verdict)?;
-    let xml = junit::render(verdict)?;
-    directory.write("junit.xml", xml.as_bytes())?;
-    if let Some(path) = junit_too {
-        directory::write(path, xml.as_bytes())?;
-    }
+    directory.write("junit.xml", junit::render(std::slice::from_ref(verdict))?.as_bytes())?;
     write_report(directory, verdict)?;
     if verdict.verdict != VerdictKind::Pass {
         bundle::write(directory.path(), verdict)?;
     }
     Ok(())
+}
+
+/// Writes the JUnit report of several runs to `path`.
+pub fn write_junit(path: &Path, verdicts: &[Verdict]) -> Result<(), BoxError> {
+    Ok(directory::write(path, junit::render(verdicts)?.as_bytes())?)
 }
 
 fn write_report(directory: &RunDirectory, verdict: &Verdict) -> Result<(), BoxError> {

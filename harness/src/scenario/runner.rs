@@ -28,9 +28,15 @@ pub async fn run_cell<S: System>(
     };
     let duration = started.elapsed();
     system.save_evidence(scope, body.is_ok()).await;
-    scope.recorder.step("close the cell");
-    let closed = close(system, scope, stage.as_ref()).await;
-    scope.recorder.step("the cell is closed");
+    let closed = if body.is_err() && scope.keep_failed {
+        scope.recorder.step("leave the failed cell as it is");
+        Ok(())
+    } else {
+        scope.recorder.step("close the cell");
+        let closed = close(system, scope, stage.as_ref()).await;
+        scope.recorder.step("the cell is closed");
+        closed
+    };
     let teardown = started.elapsed().saturating_sub(duration);
     let account = body.as_ref().err().or(closed.as_ref().err()).map(Failure::account);
     CellReport { account, ..CellReport::new(cell, outcome(body, closed), duration, teardown) }

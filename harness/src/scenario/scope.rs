@@ -49,6 +49,8 @@ pub struct Scope {
     pub limits: Limits,
     /// Ends the cell early when it is thrown.
     pub abort: AbortSwitch,
+    /// Whether a failed cell is left as it is, for a person to look at.
+    pub keep_failed: bool,
     /// Whether the pair outlives the run, so that the cell's namespaces must be removed one by one.
     pub shared: bool,
 }

@@ -206,10 +206,28 @@ fn classify(path: &Path) -> Option<Entry> {
             foreign("it belongs to another user")
         }
         Ok(_) if name.starts_with(REMOVING) => Some(Entry::Remains(path.into())),
+        Ok(_) if pair.is_some() && holds_what_is_not_ours(path) => {
+            foreign("it has no owner.json, and holds what no pair would")
+        }
         Ok(_) => pair.map_or_else(|| foreign("its name is no pair's"), |pair| Some(Entry::Pair(pair))),
         // Removed meanwhile.
         Err(_) => None,
     }
+}
+
+/// Whether a folder without an owner holds anything that a claim does not make before it writes down the owner.
+fn holds_what_is_not_ours(path: &Path) -> bool {
+    if owner_file(path).exists() {
+        return false;
+    }
+    let ours = |name: &str| {
+        name.starts_with("supervisor.")
+            || name.starts_with("owner.json")
+            || name.starts_with('.')
+            || name == "processes"
+    };
+    let Ok(entries) = fs::read_dir(path) else { return false };
+    entries.filter_map(Result::ok).any(|entry| !ours(&entry.file_name().to_string_lossy()))
 }
 
 #[cfg(test)]
@@ -239,11 +257,13 @@ mod tests {
             fs::create_dir(root.path().join(name)).unwrap();
         }
         std::os::unix::fs::symlink("/", root.path().join("pair-18")).unwrap();
+        fs::create_dir_all(root.path().join("pair-19/somebody's")).unwrap();
         let named = |name: &str| root.path().join(name);
         let expected = [
             Entry::Pair(PairFolder::new(&root, PairAddresses::new(17).unwrap())),
             Entry::Remains(named("removing-16-0")),
             Entry::Foreign(named("pair-18"), "it is not a folder"),
+            Entry::Foreign(named("pair-19"), "it has no owner.json, and holds what no pair would"),
             Entry::Foreign(named("pair-x"), "its name is no pair's"),
         ];
         assert_eq!(entries(&root).unwrap(), expected);

@@ -68,6 +68,8 @@ pub struct Skipped {
 /// Why a program is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
+    /// `KUBEBUILDER_ASSETS` names a folder that lacks it.
+    Absent,
     /// Another version is needed.
     Version {
         /// Its version.
@@ -108,6 +110,13 @@ impl Environment {
         })
     }
 
+    /// Who sets `KUBEBUILDER_ASSETS` means it, so a needed program that is not there is worth a word.
+    fn lacking(&self, program: Program) -> Option<Skipped> {
+        let path = self.assets.as_ref()?.join(program.name());
+        let lacking = program.needed() && !is_executable(&path);
+        lacking.then_some(Skipped { program, path, reason: Reason::Absent })
+    }
+
     fn candidates(&self, program: Program) -> Vec<(Origin, PathBuf)> {
         let assets = self.assets.iter().map(|folder| (Origin::Assets, folder.clone()));
         let path = env::split_paths(&self.path).map(|folder| (Origin::Path, folder));
@@ -131,6 +140,9 @@ impl Survey {
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
+            Reason::Absent => {
+                write!(f, "{} is not there, though KUBEBUILDER_ASSETS names its folder", self.path.display())
+            }
             Reason::Version { found, accepted } => {
                 write!(f, "{} is version {found}, {accepted} is needed", self.path.display())
             }
@@ -152,7 +164,7 @@ pub async fn lookup(environment: &Environment) -> Survey {
 }
 
 async fn find(environment: &Environment, program: Program) -> (Program, Option<Found>, Vec<Skipped>) {
-    let mut skipped = Vec::new();
+    let mut skipped: Vec<Skipped> = environment.lacking(program).into_iter().collect();
     for (origin, path) in environment.candidates(program) {
         match judge(program, &path).await {
             Ok(version) => return (program, Some(Found { path, origin, version }), skipped),

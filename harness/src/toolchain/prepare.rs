@@ -8,7 +8,7 @@ use super::{
     disk::{self, Folders},
     error::ToolchainError,
     go::{self, Go},
-    lookup::{Environment, Survey, lookup},
+    lookup::{Environment, Reason, Skipped, Survey, lookup},
     program::{Module, Program},
 };
 use crate::{
@@ -54,15 +54,15 @@ pub async fn prepare(
 ) -> Result<Binaries, ToolchainError> {
     let mut survey = lookup(environment).await;
     let missing = survey.missing();
-    for skipped in survey.skipped.iter().filter(|skipped| missing.contains(&skipped.program)) {
+    let worth_a_word =
+        |skipped: &&Skipped| missing.contains(&skipped.program) || skipped.reason == Reason::Absent;
+    for skipped in survey.skipped.iter().filter(worth_a_word) {
         progress.report(Event::Note { text: &format!("not used: {skipped}") });
     }
-    if !missing.is_empty() {
-        match go_for(environment, &survey).await {
-            Ok(go) => survey = build(environment, &go, launcher, progress).await?,
-            Err(_) if !missing.iter().any(|program| program.needed()) => {}
-            Err(error) => return Err(error),
-        }
+    // What is there for people only is built beside what is needed, but never waited for alone.
+    if missing.iter().any(|program| program.needed()) {
+        let go = go_for(environment, &survey).await?;
+        survey = build(environment, &go, launcher, progress).await?;
     }
     binaries(&survey)
 }

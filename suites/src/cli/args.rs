@@ -146,7 +146,7 @@ pub struct RunArgs {
     /// How the pair is set up.
     #[command(flatten)]
     pub pair: PairArgs,
-    /// Keep the pair afterwards [default: failed on a terminal, else never].
+    /// Keep the pair afterwards, with what failed cells made in it [default: failed on a terminal, else never].
     #[arg(long, value_enum, env = "ONEWRITER_KEEP")]
     pub keep: Option<Keep>,
     /// Folder below which each run makes a folder of its own.
@@ -155,7 +155,7 @@ pub struct RunArgs {
     /// Write the JUnit report here, too.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// How long the whole run may take, such as `90s` or `5m`.
+    /// How long all cells together may take, once the pair is ready, such as `90s` or `5m`.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "15m")]
     pub timeout: Duration,
     /// How long one cell may take.

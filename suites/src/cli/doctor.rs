@@ -75,7 +75,14 @@ async fn programs() -> Vec<Check> {
         },
     }
     };
-    Program::ALL.into_iter().map(of).collect()
+    let lacking = survey.skipped.iter().filter(|skipped| skipped.reason == toolchain::lookup::Reason::Absent);
+    let lacking = lacking.map(|skipped| Check {
+        name: "KUBEBUILDER_ASSETS",
+        ok: false,
+        found: skipped.to_string(),
+        advice: Some("put it there, or unset KUBEBUILDER_ASSETS".to_owned()),
+    });
+    Program::ALL.into_iter().map(of).chain(lacking).collect()
 }
 
 /// All of 127.0.0.0/8 belongs to this machine on Linux; containers sometimes restrict it.

@@ -1,6 +1,7 @@
 //! How results, problems and logs are shown.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
 
 use harness::report::Exit;
 use serde::Serialize;
@@ -25,6 +26,13 @@ pub(super) fn show(global: &Global, value: &impl Serialize, human: impl FnOnce()
     }
 }
 
+/// A path as a shell takes it.
+pub(super) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 /// Says on stderr what went wrong, and returns `exit`.
 pub(super) fn fail(exit: Exit, message: &str) -> Exit {
     // Nobody is left to tell where stderr cannot be written.
@@ -35,9 +43,10 @@ pub(super) fn fail(exit: Exit, message: &str) -> Exit {
 /// Sends the program's own logs to stderr: warnings, more with `-v`, or what `RUST_LOG` asks for.
 pub(super) fn start_logging(global: &Global) {
     let level = match (global.quiet, global.verbose) {
-        (true, _) => "error",
-        (_, 0) => "warn",
-        (_, 1) => "info,kube=warn,hyper=warn",
+        // The client library logs every refused request as an error; those who made it say so themselves.
+        (true, _) => "error,kube_client=off",
+        (_, 0) => "warn,kube_client=off",
+        (_, 1) => "info,kube=warn,kube_client=off,hyper=warn",
         _ => "debug,hyper=info,rustls=info,tower=info",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));

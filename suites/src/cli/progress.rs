@@ -61,6 +61,15 @@ impl Display {
         }
     }
 
+    /// A line that even the quiet must get: something of theirs is left running.
+    pub(super) fn must_say(&self, text: &str) {
+        match &self.mode {
+            Mode::Live { .. } => self.say(text),
+            // Nobody is left to tell where stderr cannot be written.
+            Mode::Silent | Mode::Lines => drop(writeln!(io::stderr(), "{text}")),
+        }
+    }
+
     fn spin(&self, what: &str, message: &str) {
         let Mode::Live { all, running } = &self.mode else { return };
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::args::{Cli, Command, Global, ReplayArgs, RunArgs};
+use super::interrupt::Interrupts;
 use super::{check, list, output, run};
 use crate::scenarios;
 
@@ -91,9 +92,7 @@ fn rerun(recording: &Recording, args: &ReplayArgs) -> Result<Again, String> {
     };
     run.pair.operator_bin = args.operator_bin.clone().or(run.pair.operator_bin);
     run.artifacts_dir.clone_from(&args.artifacts.artifacts_dir);
-    if let Some(path) = run.pair.operator_bin.clone() {
-        crate::pair::operator::usable(path).map_err(|error| error.to_string())?;
-    }
+    crate::pair::operator::resolve_argument(&mut run.pair.operator_bin).map_err(|error| error.to_string())?;
     Ok(Again { args: run, tries: args.tries, symptoms: verdict.map(symptoms).unwrap_or_default() })
 }
 
@@ -143,11 +142,13 @@ impl Again {
             Ok(selected) => selected,
             Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
         };
+        let interrupts = Interrupts::listen();
         let (mut exit, mut tries) = (Exit::Pass, Vec::new());
         for number in 1..=self.tries {
-            let ended = run::once(global, &self.args, selected.clone(), number).await;
+            let ended = run::once(global, &self.args, selected.clone(), number, &interrupts).await;
             exit = exit.or(ended.exit);
-            if ended.is_interrupted() {
+            if let Some(interrupted) = interrupts.heard() {
+                exit = exit.or(interrupted);
                 break;
             }
             tries.push(self.compared(&ended));

@@ -14,37 +14,71 @@ use harness::scenario::system::{Planned, plan};
 use harness::scenario::{Abort, AbortSwitch, Blame, Limits, select};
 use harness::supervisor::{Client, ClientError, StateRoot};
 
-use super::args::{Global, Keep, Provider, RunArgs};
+use super::args::{Format, Global, Keep, Provider, RunArgs};
+use super::interrupt::Interrupts;
 use super::progress::Display;
-use super::{interrupt, list, output, start};
+use super::{list, output, start};
 use crate::trial::abort_of;
 use crate::{pair, scenarios};
 
 /// Runs the selected cells, `--count` times, and returns the strongest of the exits.
-pub(super) async fn run(global: &Global, args: RunArgs) -> Exit {
+pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
     let selection = list::selection(&args.select);
     let selected = match select(plan(scenarios::matrix()), |(_, cell)| cell, &selection) {
         Ok(selected) if !selected.is_empty() => selected,
         Ok(_) => return output::fail(Exit::NothingSelected, "every cell is skipped"),
         Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
     };
-    if let Some(path) = args.pair.operator_bin.clone()
-        && let Err(error) = pair::operator::usable(path)
-    {
+    if let Err(error) = pair::operator::resolve_argument(&mut args.pair.operator_bin) {
         return output::fail(Exit::Usage, &error.to_string());
+    }
+    if args.junit.as_ref().is_some_and(|path| path.is_dir()) {
+        return output::fail(Exit::Usage, "--junit takes the path of a file, this is a folder");
     }
     if args.dry_run {
         return dry_run(global, &args, &selected);
     }
+    repeated(global, &args, &selected).await
+}
+
+/// Runs the selected cells `--count` times, unless somebody interrupts.
+async fn repeated(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exit {
+    let interrupts = Interrupts::listen();
     let mut exit = Exit::Pass;
+    let mut verdicts = Vec::new();
     for number in 1..=args.count {
-        let ended = once(global, &args, selected.clone(), number).await;
+        let ended = once(global, args, selected.to_vec(), number, &interrupts).await;
         exit = exit.or(ended.exit).or(ended.show(global));
-        if ended.is_interrupted() {
+        verdicts.extend(ended.left.map(|(verdict, _)| verdict));
+        exit = exit.or(write_junit(args, &verdicts));
+        if let Some(interrupted) = interrupts.heard() {
+            exit = exit.or(interrupted);
             break;
         }
     }
-    exit
+    exit.or(show_all(global, args, &verdicts))
+}
+
+/// Writes the JUnit report of all runs so far to where `--junit` wants it.
+fn write_junit(args: &RunArgs, verdicts: &[Verdict]) -> Exit {
+    let Some(path) = &args.junit else { return Exit::Pass };
+    match harness::run::write_junit(path, verdicts) {
+        Ok(()) => Exit::Pass,
+        Err(error) => output::fail(Exit::Internal, &chain(error.as_ref())),
+    }
+}
+
+/// One JSON document for all runs, or a line on all of several.
+fn show_all(global: &Global, args: &RunArgs, verdicts: &[Verdict]) -> Exit {
+    let passed = verdicts.iter().filter(|verdict| verdict.verdict == VerdictKind::Pass).count();
+    match (global.format, verdicts) {
+        (Format::Json, [one]) if args.count == 1 => output::show(global, one, String::new),
+        (Format::Json, all) => output::show(global, &all, String::new),
+        (Format::Human, all) if args.count > 1 => {
+            output::show(global, &all, || format!("\n{passed} of {} runs passed\n", all.len()))
+        }
+        (Format::Human, _) => Exit::Pass,
+    }
 }
 
 /// How one run ended.
@@ -60,18 +94,16 @@ impl Ended {
         Self { exit, left: None }
     }
 
-    /// Shows the verdict on stdout.
+    /// Shows the verdict to a person; the quiet want to see only what went wrong.
     fn show(&self, global: &Global) -> Exit {
         let Some((verdict, directory)) = &self.left else { return Exit::Pass };
+        if global.format == Format::Json || (global.quiet && verdict.verdict == VerdictKind::Pass) {
+            return Exit::Pass;
+        }
         output::show(global, verdict, || {
             let summary = Summary::of(verdict).with_artifacts(directory.path());
             format!("\n{summary}{}", whereabouts(directory))
         })
-    }
-
-    /// Whether somebody wants no further run.
-    pub(super) fn is_interrupted(&self) -> bool {
-        matches!(self.exit, Exit::Interrupted | Exit::Terminated)
     }
 }
 
@@ -114,6 +146,7 @@ pub(super) async fn once(
     args: &RunArgs,
     selected: Vec<Planned<Garage>>,
     number: u32,
+    interrupts: &Interrupts,
 ) -> Ended {
     let started = Instant::now();
     let display = Display::new(global);
@@ -132,19 +165,31 @@ pub(super) async fn once(
         Err(error) => return Ended::without_verdict(output::fail(Exit::SetupFailed, &chain(&error))),
     };
     let purpose = format!("run {}", directory.run());
-    let client =
-        match start::start(&root, &args.pair, &purpose, false, Some(directory.path()), &display).await {
-            Ok(client) => client,
-            Err(start::Ended::Interrupted(exit)) => return Ended::without_verdict(exit),
-            Err(start::Ended::Failed(error)) => return set_up_failed(args, directory, &error),
-        };
-    let mut verdict = match on_pair(args, selected, &client, &directory, &display).await {
+    let logs = Some(directory.path());
+    let client = match start::start(&root, &args.pair, &purpose, false, logs, &display, interrupts).await {
+        Ok(client) => client,
+        Err(start::Ended::Interrupted(exit)) => {
+            let verdict = problem(&directory, exit, "the run was interrupted while its pair was started");
+            return finish(args, directory, verdict);
+        }
+        Err(start::Ended::Failed(error)) => return set_up_failed(args, directory, &error),
+    };
+    let mut verdict = match on_pair(args, selected, &client, &directory, &display, interrupts).await {
         Ok(verdict) => verdict,
         Err(error) => problem(&directory, Exit::SetupFailed, &chain(error.as_ref())),
     };
     verdict.figures.extend(figures(&root, &client).await);
-    if let Err(error) = end(args, client, &verdict, &display).await {
-        verdict.add_problem(Problem::new(Exit::Internal, format!("taking the pair down: {}", chain(&error))));
+    let ended = tokio::select! {
+        ended = end(args, client, &verdict, &display) => ended,
+        exit = interrupts.twice() => leave(exit, &display),
+    };
+    if let Err(error) = ended {
+        let message =
+            format!("taking the pair down: {}; `onewriter down` removes what is left", chain(&error));
+        verdict.add_problem(Problem::new(Exit::Internal, message));
+    }
+    if let Some(exit) = interrupts.heard().filter(|_| verdict.problems.is_empty()) {
+        verdict.add_problem(Problem::new(exit, "the run was interrupted while it ended"));
     }
     verdict.durations_ms.insert("total".to_owned(), millis(started.elapsed()));
     finish(args, directory, verdict)
@@ -157,6 +202,7 @@ async fn on_pair(
     client: &Client,
     directory: &RunDirectory,
     display: &Display,
+    interrupts: &Interrupts,
 ) -> Result<Verdict, BoxError> {
     let description: PairDescription = serde_json::from_value(client.description().clone())?;
     let token = std::fs::read_to_string(&description.hub.token_file)?;
@@ -166,12 +212,13 @@ async fn on_pair(
         limits: Limits { step: args.step_timeout, scenario: args.scenario_timeout, ..Limits::default() },
         parallel: args.parallel.into(),
         shared: false,
+        keep_failed: keeps(args, false),
         abort: abort.clone(),
     };
     let running = execute(&system, selected, &description, directory, &options, display);
     let verdict = tokio::select! {
         verdict = running => verdict,
-        never = watch(client, args.timeout, &abort, display) => match never {},
+        never = watch(client, args.timeout, &abort, display, interrupts) => match never {},
     };
     logs::save(&description, directory, verdict.verdict == VerdictKind::Pass)?;
     Ok(verdict)
@@ -183,6 +230,7 @@ async fn watch(
     timeout: Duration,
     abort: &AbortSwitch,
     display: &Display,
+    interrupts: &Interrupts,
 ) -> std::convert::Infallible {
     let reason = tokio::select! {
         death = client.died() => abort_of(&death),
@@ -191,16 +239,30 @@ async fn watch(
             reason: format!("the run did not end within {}", humantime::format_duration(timeout)),
             detail: String::new(),
         },
-        exit = interrupt::interrupted() => {
+        exit = interrupts.once() => {
             display.say("interrupted: taking everything down (interrupt again to leave that to the supervisor)");
             let blame = if exit == Exit::Terminated { Blame::Terminate } else { Blame::Interrupt };
             Abort { blame, reason: "the run was interrupted".to_owned(), detail: String::new() }
         }
     };
     abort.abort(reason);
-    let exit = interrupt::interrupted().await;
+    leave(interrupts.twice().await, display)
+}
+
+/// Somebody insists: the program ends at once, and leaves the pair to its supervisor.
+fn leave(exit: Exit, display: &Display) -> ! {
     display.say("leaving: the supervisor takes the pair down by itself");
     std::process::exit(exit.code().into());
+}
+
+/// Whether the pair of a run that passed, or did not, is kept.
+fn keeps(args: &RunArgs, passed: bool) -> bool {
+    let default = if output::is_interactive() { Keep::Failed } else { Keep::Never };
+    match args.keep.unwrap_or(default) {
+        Keep::Never => false,
+        Keep::Failed => !passed,
+        Keep::Always => true,
+    }
 }
 
 /// Keeps the pair for a person to look at, or takes it down.
@@ -211,20 +273,16 @@ async fn end(
     display: &Display,
 ) -> Result<(), ClientError> {
     let passed = verdict.verdict == VerdictKind::Pass;
-    let default = if output::is_interactive() { Keep::Failed } else { Keep::Never };
-    let keep = match args.keep.unwrap_or(default) {
-        Keep::Never => false,
-        Keep::Failed => !passed && !matches!(verdict.exit(), Exit::Interrupted | Exit::Terminated),
-        Keep::Always => true,
-    };
-    if !keep {
+    let interrupted = matches!(verdict.exit(), Exit::Interrupted | Exit::Terminated);
+    if interrupted || !keeps(args, passed) {
         return client.release(false).await;
     }
     client.keep().await?;
-    display.say(&format!(
-        "kept: {}; `onewriter status` shows it, `onewriter down` ends it",
-        client.folder().display()
-    ));
+    display.must_say(&format!("kept: {}; `onewriter down` ends it", client.folder().display()));
+    let description = serde_json::from_value::<PairDescription>(client.description().clone());
+    for (site, description) in description.iter().flat_map(|pair| pair.sites.iter()) {
+        display.must_say(&format!("  {site}: export KUBECONFIG={}", output::quoted(&description.kubeconfig)));
+    }
     client.release(true).await
 }
 
@@ -248,7 +306,7 @@ fn problem(directory: &RunDirectory, exit: Exit, message: &str) -> Verdict {
 /// Writes everything down.
 fn finish(args: &RunArgs, directory: RunDirectory, mut verdict: Verdict) -> Ended {
     verdict.invocation = Some(invocation(args));
-    let written = match harness::run::write_verdict(&directory, &verdict, args.junit.as_deref()) {
+    let written = match harness::run::write_verdict(&directory, &verdict) {
         Ok(()) => Exit::Pass,
         Err(error) => output::fail(Exit::Internal, &chain(error.as_ref())),
     };

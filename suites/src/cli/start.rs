@@ -9,7 +9,7 @@ use harness::report::Exit;
 use harness::supervisor::{Client, ClientError, StateRoot, Wanted};
 
 use super::args::{PairArgs, Provider};
-use super::interrupt;
+use super::interrupt::Interrupts;
 use super::progress::Display;
 
 /// How long a start may take: the first one builds Kubernetes.
@@ -31,6 +31,7 @@ pub(super) async fn start(
     kept: bool,
     keep_logs: Option<&Path>,
     display: &Display,
+    interrupts: &Interrupts,
 ) -> Result<Client, Ended> {
     let (Provider::Auto | Provider::Local) = args.provider;
     let options = PairOptions { operator_bin: args.operator_bin.clone() };
@@ -53,7 +54,7 @@ pub(super) async fn start(
             display.started(&format!("pair: {word} after {took}"));
             client.map_err(|error| Ended::Failed(Box::new(error)))
         }
-        exit = interrupt::interrupted() => {
+        exit = interrupts.once() => {
             display.started("interrupted: taking everything down");
             cancel.cancel();
             // It ends with the cancellation, or was ready just now and is dropped: the supervisor then takes it down.

@@ -6,15 +6,14 @@ use harness::report::Exit;
 use harness::supervisor::StateRoot;
 
 use super::args::{Global, UpArgs};
+use super::interrupt::Interrupts;
 use super::progress::Display;
 use super::{output, start};
 use crate::pair;
 
 /// Starts a pair that lives until `down`, and says how to use it.
-pub(super) async fn up(global: &Global, args: UpArgs) -> Exit {
-    if let Some(path) = args.pair.operator_bin.clone()
-        && let Err(error) = pair::operator::usable(path)
-    {
+pub(super) async fn up(global: &Global, mut args: UpArgs) -> Exit {
+    if let Err(error) = pair::operator::resolve_argument(&mut args.pair.operator_bin) {
         return output::fail(Exit::Usage, &error.to_string());
     }
     let root = match StateRoot::from_env() {
@@ -22,7 +21,9 @@ pub(super) async fn up(global: &Global, args: UpArgs) -> Exit {
         Err(error) => return output::fail(Exit::SetupFailed, &chain(&error)),
     };
     let display = Display::new(global);
-    let client = match start::start(&root, &args.pair, "up", true, None, &display).await {
+    let client = match start::start(&root, &args.pair, "up", true, None, &display, &Interrupts::listen())
+        .await
+    {
         Ok(client) => client,
         Err(start::Ended::Interrupted(exit)) => return exit,
         Err(start::Ended::Failed(error)) => return output::fail(Exit::SetupFailed, &start::in_words(&error)),
@@ -41,7 +42,7 @@ fn in_words(pair: &PairDescription) -> String {
     let mut text = format!("{} runs until `onewriter down`.\n\n", pair.name);
     for (site, description) in pair.sites.iter() {
         text += &format!("  {site}  {}\n", description.api_server);
-        text += &format!("        export KUBECONFIG={}\n", description.kubeconfig.display());
+        text += &format!("        export KUBECONFIG={}\n", output::quoted(&description.kubeconfig));
         text += &format!("        operator metrics {}\n", description.operator.metrics);
     }
     text += &format!("\n  hub   {}\n", pair.hub.control);

@@ -64,7 +64,18 @@ pub fn resolve(options: PairOptions, context: Context) -> BoxFuture<'static, Res
     .boxed()
 }
 
-/// Checks that `path` is a file that can be executed.
+/// Replaces the path that somebody gave by an absolute one, for the supervisor works in another folder.
+///
+/// # Errors
+/// When it is no file that can be executed.
+pub fn resolve_argument(path: &mut Option<PathBuf>) -> Result<(), OperatorError> {
+    if let Some(given) = path.take() {
+        *path = Some(usable(given)?);
+    }
+    Ok(())
+}
+
+/// Checks that `path` is a file that can be executed, and returns it as an absolute path.
 pub fn usable(path: PathBuf) -> Result<PathBuf, OperatorError> {
     use std::os::unix::fs::PermissionsExt as _;
     let problem = match std::fs::metadata(&path) {
@@ -161,6 +172,13 @@ mod tests {
     fn an_operator_that_is_not_there_is_named_with_the_flag() {
         let error = usable("/no/such/operator".into()).unwrap_err().to_string();
         assert!(error.contains("/no/such/operator") && error.contains("--operator-bin"), "{error}");
+    }
+
+    #[test]
+    fn a_relative_path_is_resolved_where_it_was_given() {
+        let mut path = Some(PathBuf::from("../../../../../../../../../../bin/sh"));
+        resolve_argument(&mut path).unwrap();
+        assert!(path.unwrap().is_absolute());
     }
 
     #[test]
