@@ -267,7 +267,10 @@ mod tests {
 
         assert_eq!(survey.found[&Program::KubeApiserver].path, good);
         let reason = Reason::Version { found: "1.31.0".into(), accepted: "1.36.3".into() };
-        assert_eq!(survey.skipped, [Skipped { program: Program::KubeApiserver, path: old, reason }]);
+        assert_eq!(
+            skipped(survey, Program::KubeApiserver),
+            [Skipped { program: Program::KubeApiserver, path: old, reason }]
+        );
     }
 
     #[tokio::test]
@@ -276,6 +279,25 @@ mod tests {
         pretend(&root.path().join("first"), Program::Etcd, "hello");
         let survey = lookup(&environment(root.path())).await;
         assert!(!survey.found.contains_key(&Program::Etcd));
-        assert!(survey.skipped[0].to_string().contains("does not say its version"), "{survey:?}");
+        let said = skipped(survey, Program::Etcd).into_iter().map(|skipped| skipped.to_string());
+        assert!(
+            said.clone().any(|text| text.contains("does not say its version")),
+            "{:?}",
+            said.collect::<Vec<_>>()
+        );
+    }
+
+    #[tokio::test]
+    async fn a_needed_program_that_the_assets_folder_lacks_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        pretend(&root.path().join("assets"), Program::Etcd, "etcd Version: 3.6.16");
+        let survey = lookup(&environment(root.path())).await;
+        let absent = survey.skipped.iter().filter(|skipped| skipped.reason == Reason::Absent);
+        let absent: Vec<Program> = absent.map(|skipped| skipped.program).collect();
+        assert_eq!(absent, [Program::KubeApiserver, Program::KubeControllerManager]);
+    }
+
+    fn skipped(survey: Survey, program: Program) -> Vec<Skipped> {
+        survey.skipped.into_iter().filter(|skipped| skipped.program == program).collect()
     }
 }
