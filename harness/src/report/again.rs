@@ -1,10 +1,12 @@
 //! How a run, or one cell of it, is run again.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::Verdict;
 use crate::checks::Severity;
-use crate::scenario::Outcome;
+use crate::scenario::{CellReport, Outcome};
 
 /// What a run was started with, beside its selection: enough to start it again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,13 +56,16 @@ fn quoted(word: &str) -> String {
 }
 
 /// The cells that did not come out well: those that failed or were left open, and those in which a check found
-/// something. In the order of the matrix.
+/// something. In the order of the matrix, then those that only findings name.
 #[must_use]
 pub fn affected_cells(verdict: &Verdict) -> Vec<&str> {
-    let found = |cell: &str| verdict.findings().any(|(_, finding)| finding.cell.as_deref() == Some(cell));
-    let cells =
-        verdict.cells.iter().filter(|report| report.outcome.message().is_some() || found(&report.cell));
-    cells.map(|report| report.cell.as_str()).collect()
+    let found: BTreeSet<&str> = verdict.findings().filter_map(|(_, found)| found.cell.as_deref()).collect();
+    let bad =
+        |report: &&CellReport| report.outcome.message().is_some() || found.contains(report.cell.as_str());
+    let mut cells: Vec<&str> = verdict.cells.iter().filter(bad).map(|report| report.cell.as_str()).collect();
+    let listed: BTreeSet<&str> = cells.iter().copied().collect();
+    cells.extend(found.difference(&listed));
+    cells
 }
 
 /// What made a run fail, in a form in which two runs can be compared: `check:cell` for each violated check, and

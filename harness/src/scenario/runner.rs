@@ -9,6 +9,9 @@ use futures::FutureExt as _;
 use super::{Cell, CellReport, Outcome, Scenario, Scope, System, namespace};
 use crate::failure::Failure;
 
+/// The step with which the closing of a cell begins; what comes before it is the cell itself.
+pub const CLOSE: &str = "close the cell";
+
 /// Runs `cell` of `scenario` in `scope`, from its namespaces to their end.
 ///
 /// The body runs under [`super::Limits::scenario`]; a panic in it is caught. Evidence is saved first, then the stage
@@ -32,7 +35,7 @@ pub async fn run_cell<S: System>(
         scope.recorder.step("leave the failed cell as it is");
         Ok(())
     } else {
-        scope.recorder.step("close the cell");
+        scope.recorder.step(CLOSE);
         let closed = close(system, scope, stage.as_ref()).await;
         scope.recorder.step("the cell is closed");
         closed

@@ -17,6 +17,9 @@ use serde_json::json;
 
 use super::lanes::{self, Kind, RUN};
 use crate::checks::Finding;
+use crate::report::Verdict;
+use crate::scenario::runner::CLOSE;
+use crate::scenario::{CellReport, Outcome};
 
 /// How many events a block holds.
 pub const BLOCK: usize = 500;
@@ -45,14 +48,11 @@ struct Columns {
     answer: Vec<u64>,
 }
 
-/// The index and the blocks as elements of the page. `findings` are marked, each with the name of its check.
-pub fn elements<'a>(
-    history: &History,
-    findings: impl Iterator<Item = (&'a str, &'a Finding)>,
-) -> io::Result<String> {
+/// The index and the blocks as elements of the page. What the verdict found is marked where it happened.
+pub fn elements(history: &History, verdict: &Verdict) -> io::Result<String> {
     let mut html = String::new();
     html += "<script id=\"index\" type=\"application/octet-stream\">";
-    html += &pack(|sink| Ok(serde_json::to_writer(sink, &index(history, findings))?))?;
+    html += &pack(|sink| Ok(serde_json::to_writer(sink, &index(history, verdict))?))?;
     html += "</script>\n";
     for block in history.records.chunks(BLOCK) {
         let packed = pack(|sink| {
@@ -76,7 +76,7 @@ fn pack(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Stri
     Ok(gzip.finish()?.into_inner())
 }
 
-fn index<'a>(history: &History, findings: impl Iterator<Item = (&'a str, &'a Finding)>) -> serde_json::Value {
+fn index(history: &History, verdict: &Verdict) -> serde_json::Value {
     let lanes = used_lanes(history);
     let by_mesh = lanes::cells_by_mesh(history);
     let cells: Vec<&str> = cells(history, &by_mesh);
@@ -91,13 +91,32 @@ fn index<'a>(history: &History, findings: impl Iterator<Item = (&'a str, &'a Fin
     value["texts"] = json!(texts);
     value["blockSize"] = json!(BLOCK);
     value["epochMs"] = json!(epoch_ms);
-    value["findings"] = findings.filter_map(|(check, finding)| marked(check, finding)).collect();
+    let findings = verdict.findings().filter_map(|(check, finding)| found(check, finding));
+    let failures = verdict.cells.iter().filter_map(|cell| failed(history, cell));
+    value["findings"] = findings.chain(failures).collect();
     value
 }
 
-fn marked(check: &str, finding: &Finding) -> Option<serde_json::Value> {
+/// A finding, where its witness is.
+fn found(check: &str, finding: &Finding) -> Option<serde_json::Value> {
     let seq = finding.witness.as_ref()?.event.seq;
     Some(json!({"seq": seq, "check": check, "severity": finding.severity, "message": finding.message}))
+}
+
+/// A cell that did not come out well, at the last step that it got to before it was closed.
+fn failed(history: &History, cell: &CellReport) -> Option<serde_json::Value> {
+    let severity = match &cell.outcome {
+        Outcome::Failed(_) => "fail",
+        Outcome::Unknown(_) => "unknown",
+        Outcome::Passed | Outcome::Skipped(_) => return None,
+    };
+    let steps = history.records.iter().filter_map(|record| match &record.event {
+        Event::Step(step) if step.cell.as_deref() == Some(&cell.cell) => Some((record.seq, step)),
+        _ => None,
+    });
+    let (seq, _) = steps.take_while(|(_, step)| step.title != CLOSE).last()?;
+    let message = cell.outcome.message().unwrap_or_default();
+    Some(json!({"seq": seq, "check": cell.cell, "severity": severity, "message": message}))
 }
 
 /// The ends of calls, and which calls have begun.
@@ -232,9 +251,11 @@ mod tests {
     use std::io::Read as _;
 
     use base64::Engine as _;
+    use onewriter_history::{Header, Moment, Source, Step};
     use serde_json::Value;
 
     use super::*;
+    use crate::history::{Stream, merge};
 
     const HISTORY: &str = r#"{"schema":"onewriter.history/1","run":"r","startedAt":"2026-01-01T00:00:00Z","sites":["east","west"],"versions":{}}
 {"seq":1,"at":"2026-01-01T00:00:01Z","monoNs":1000000000,"source":"harness","sourceSeq":1,"kind":"step","cell":"a/b","mesh":"m1","title":"open"}
@@ -245,14 +266,40 @@ mod tests {
 
     #[test]
     fn a_call_and_its_answer_are_one_mark() {
-        let index = index(&History::parse(HISTORY).unwrap(), std::iter::empty());
+        let index = index(&History::parse(HISTORY).unwrap(), &Verdict::new("r", vec![], vec![], vec![]));
         insta::assert_json_snapshot!(index);
+    }
+
+    #[test]
+    fn a_failed_cell_is_marked_at_the_step_that_it_got_to() {
+        let step = |cell: &str, title: &str| {
+            let (cell, title) = (Some(cell.to_owned()), title.to_owned());
+            Event::Step(Step { cell, mesh: None, title, detail: None })
+        };
+        let steps = [("a/b", "open"), ("a/b", "await"), ("c/d", "await"), ("a/b", CLOSE), ("a/b", "delete")];
+        let steps = steps.map(|(cell, title)| (Moment::now(), step(cell, title)));
+        let history = merge(Header::new("r"), vec![Stream::of_events(Source::harness(), steps)]);
+        let cell = CellReport {
+            cell: "a/b".into(),
+            kind: crate::scenario::Kind::Control,
+            roles: crate::site::PerSite::default(),
+            claim: String::new(),
+            outcome: Outcome::Failed("too late".into()),
+            account: None,
+            duration_ms: 0,
+            teardown_ms: 0,
+        };
+        let index = index(&history, &Verdict::new("r", vec![cell], vec![], vec![]));
+        assert_eq!(
+            index["findings"],
+            json!([{"seq": 2, "check": "a/b", "severity": "fail", "message": "too late"}])
+        );
     }
 
     #[test]
     fn a_block_holds_its_events_as_they_were_recorded() {
         let history = History::parse(HISTORY).unwrap();
-        let html = elements(&history, std::iter::empty()).unwrap();
+        let html = elements(&history, &Verdict::new("r", vec![], vec![], vec![])).unwrap();
         let packed = html.split("class=\"block\" type=\"application/octet-stream\">").nth(1).unwrap();
         let bytes = STANDARD.decode(packed.split('<').next().unwrap()).unwrap();
         let mut text = String::new();

@@ -40,7 +40,7 @@ pub fn render(page: &Page<'_>) -> Result<String, RenderError> {
     let policy =
         format!("default-src 'none'; script-src '{}'; style-src '{}'", digest(SCRIPT), digest(STYLE));
     let data = match history {
-        Ok(history) => index::elements(history, verdict.findings())?,
+        Ok(history) => index::elements(history, verdict)?,
         Err(_) => String::new(),
     };
     let timeline = match history {

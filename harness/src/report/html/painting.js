@@ -156,7 +156,7 @@ function paintFindings(context, layout, height, state, theme) {
     const x = layout.x(layout.view.recording.time[finding.row]);
     if (x < layout.left - 8 || x > layout.left + layout.width + 8 || Math.abs(x - last) < 1.5) continue;
     last = x;
-    context.fillStyle = finding.severity === "violation" ? theme.bad : theme.warn;
+    context.fillStyle = finding.severity === "unknown" ? theme.warn : theme.bad;
     context.globalAlpha = 0.55;
     context.fillRect(x - 0.5, Size.axis - 3, 1, height);
     context.globalAlpha = 1;
@@ -208,7 +208,7 @@ function paintOverview(canvas, view, theme) {
     if (n) context.fillRect(left + i * 2, height, 1.5, -Math.max(2, Math.sqrt(n / most) * (height - 10)));
   });
   for (const finding of recording.findings) {
-    context.fillStyle = finding.severity === "violation" ? theme.bad : theme.warn;
+    context.fillStyle = finding.severity === "unknown" ? theme.warn : theme.bad;
     context.fillRect(x(recording.time[finding.row]) - 1, 0, 2, height);
   }
   const [from, to] = [Math.max(x(view.from), left), Math.min(x(view.to), left + room)];

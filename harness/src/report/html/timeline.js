@@ -111,8 +111,9 @@ class Timeline {
     by("out").addEventListener("click", () => zoom(2));
     by("fit").addEventListener("click", () => { this.view.fit(); this.repaint(); });
     const { findings } = this.recording;
-    for (const id of ["first", "previous", "next"]) by(id).hidden = findings.length === 0;
-    if (!findings.some((finding) => finding.severity === "violation")) by("first").textContent = "First finding";
+    by("jumps").hidden = findings.length === 0;
+    const worst = ["violation", "fail"].find((severity) => findings.some((finding) => finding.severity === severity));
+    by("first").textContent = { violation: "First violation", fail: "First failure" }[worst] ?? "First finding";
     by("first").addEventListener("click", () => this.firstViolation());
     by("previous").addEventListener("click", () => this.stepFinding(-1));
     by("next").addEventListener("click", () => this.stepFinding(1));
@@ -230,7 +231,9 @@ class Timeline {
   jump(row) {
     if (row < 0) return;
     this.unhide(row);
-    this.view.reveal(row, Math.min(this.view.to - this.view.from, this.recording.end / 12));
+    const { time, rows } = this.recording;
+    const near = time[Math.min(row + 60, rows - 1)] - time[Math.max(row - 60, 0)];
+    this.view.reveal(row, Math.min(this.view.to - this.view.from, Math.max(near, 2000)));
     this.select(row);
     this.section.scrollIntoView({ block: "start" });
     this.lanes.focus({ preventScroll: true });
@@ -239,8 +242,9 @@ class Timeline {
   firstViolation() {
     const { findings } = this.recording;
     const inOrder = [...findings].sort((a, b) => a.row - b.row);
-    const first = inOrder.find((finding) => finding.severity === "violation") ?? inOrder[0];
-    if (first) this.jump(first.row);
+    const first = (severity) => inOrder.find((finding) => finding.severity === severity);
+    const found = first("violation") ?? first("fail") ?? inOrder[0];
+    if (found) this.jump(found.row);
   }
 
   stepFinding(direction) {
@@ -266,7 +270,7 @@ class Timeline {
       element("div", { class: "bar" }, element("h3", {}, recording.label(row)),
         element("button", { type: "button", "aria-label": "Close the details", onclick: () => this.select(-1) }, "×")),
       element("p", { class: "facts" }, `${this.facts(row)} · ${recording.wallTime(row)}`),
-      ...findings.map((finding) => element("p", { class: finding.severity === "violation" ? "finding" : "finding open" },
+      ...findings.map((finding) => element("p", { class: finding.severity === "unknown" ? "finding open" : "finding" },
         `${finding.check}: ${finding.message}`)),
       raw, this.neighbours(row));
     const seqs = [recording.seq[row], recording.answer[row] && recording.seq[row] + recording.answer[row]].filter(Boolean);
