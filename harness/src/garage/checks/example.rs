@@ -94,6 +94,10 @@ impl Example {
         merge(Header::new("example"), vec![Stream::of_events(Source::hub(), timed)])
     }
 
+    pub(crate) fn into_events(self) -> Vec<Event> {
+        self.events
+    }
+
     fn state(mut self, subject: &str, value: Value) -> Self {
         let (cell, mesh) = (Some("cell".to_owned()), Some(MESH.to_owned()));
         self.events.push(Event::State(State { cell, mesh, subject: subject.to_owned(), value }));

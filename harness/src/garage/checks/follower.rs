@@ -1,11 +1,11 @@
 //! A Follower makes zero layout writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use onewriter_history::Record;
 
-use super::calls::layout_write;
+use super::calls::{layout_write, of_site, request};
 use super::standing::{Confirmed, Standing, Standings};
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen, Witness};
 
@@ -40,6 +40,8 @@ struct Following {
     standings: Standings,
     /// Writes in race windows that are not over, by mesh and site.
     windows: BTreeMap<(String, String), Window>,
+    /// Meshes in which a site called and nobody had declared roles.
+    undeclared: BTreeSet<String>,
 }
 
 struct Window {
@@ -58,6 +60,12 @@ impl Judge for Following {
                 found.add(Finding::unknown(None, message, None));
             }
         }
+        if let Some(call) = request(seen.record).filter(|call| of_site(call).is_some())
+            && !self.standings.is_declared(&call.mesh)
+            && !self.undeclared.contains(&call.mesh)
+        {
+            self.undeclared.insert(call.mesh.clone());
+        }
         self.judge_write(seen, found);
     }
 
@@ -68,6 +76,10 @@ impl Judge for Following {
                 window.writes
             );
             found.add(Finding::unknown(self.standings.cell(&mesh), message, Some(window.witness)));
+        }
+        for mesh in self.undeclared.iter().filter(|mesh| !self.standings.is_declared(mesh)) {
+            let message = format!("sites called in mesh {mesh}, and nobody declared their roles");
+            found.add(Finding::unknown(None, message, None));
         }
     }
 }

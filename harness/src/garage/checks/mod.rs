@@ -71,3 +71,5 @@ pub fn all() -> Vec<Box<dyn Check>> {
 
 #[cfg(test)]
 pub(crate) mod example;
+#[cfg(test)]
+mod splicing;

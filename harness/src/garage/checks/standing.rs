@@ -154,6 +154,12 @@ impl Standings {
         self.meshes.get(mesh).map_or(0, |mesh| mesh.term)
     }
 
+    /// Whether the roles of `mesh` were declared.
+    #[must_use]
+    pub fn is_declared(&self, mesh: &str) -> bool {
+        self.roles.in_mesh(mesh).next().is_some()
+    }
+
     /// The cell that declared the roles of `mesh`.
     #[must_use]
     pub fn cell(&self, mesh: &str) -> Option<&str> {
