@@ -4,7 +4,7 @@ use onewriter_history::{CallBegin, CallEnd, Event, Header, History, Moment, Sour
 use serde_json::{Value, json};
 
 use super::roles::{EXPECTATION, ROLES};
-use crate::checks::{Check, Finding, judge};
+use crate::checks::{Check, Finding, Judgement, judge};
 use crate::garage::facts;
 use crate::garage::role::Role;
 use crate::history::{Stream, merge};
@@ -107,8 +107,13 @@ impl Example {
 
 /// What `check` finds in `example`.
 pub(crate) fn judged(check: &(impl Check + Copy + 'static), example: &Example) -> Vec<Finding> {
+    judgement(check, example).findings
+}
+
+/// All that `check` says of `example`.
+pub(crate) fn judgement(check: &(impl Check + Copy + 'static), example: &Example) -> Judgement {
     let checks: Vec<Box<dyn Check>> = vec![Box::new(*check)];
-    judge(&checks, &example.history()).remove(0).findings
+    judge(&checks, &example.history()).remove(0)
 }
 
 /// Something that happens to the layout of a node.

@@ -139,8 +139,11 @@ mod tests {
     use super::super::example::{Example, call};
     use super::*;
     use crate::checks::Severity;
+    use crate::garage::facts;
+    use crate::garage::role::Role;
     use crate::garage::role::Role::{Absent, Follower, Writer};
     use rstest::rstest;
+    use serde_json::json;
 
     fn judged(example: &Example) -> Vec<Finding> {
         super::super::example::judged(&FollowerNeverWrites, example)
@@ -171,7 +174,7 @@ mod tests {
     #[rstest]
     #[case::writer(Writer)]
     #[case::absent(Absent)]
-    fn whoever_is_no_follower_may_write(#[case] role: crate::garage::role::Role) {
+    fn whoever_is_no_follower_may_write(#[case] role: Role) {
         let example =
             Example::new().roles(role, Follower).call(call("east").write("/v2/UpdateClusterLayout"));
         assert_eq!(judged(&example), []);
@@ -197,5 +200,60 @@ mod tests {
     fn a_write_in_a_mesh_without_declared_roles_leaves_the_verdict_open() {
         let findings = judged(&Example::new().call(call("west").write("/v2/ApplyClusterLayout")));
         assert_eq!(findings[0].severity, Severity::Unknown);
+    }
+
+    fn cluster(example: Example, declared: Role, enforced: Role, generation: u64, observed: u64) -> Example {
+        let fact = json!({"site": "east", "name": "garage", "generation": generation, "declared": declared,
+            "enforced": enforced, "observedGeneration": observed});
+        example.fact(facts::CLUSTER, &fact)
+    }
+
+    /// East is a Writer, and the API server has its demotion.
+    fn demoted() -> Example {
+        let writer = cluster(Example::new().records().roles(Writer, Follower), Writer, Writer, 1, 1);
+        cluster(writer.roles(Follower, Follower), Follower, Writer, 2, 1)
+    }
+
+    fn write() -> crate::garage::checks::example::ExampleCall {
+        call("east").write("/v2/ApplyClusterLayout")
+    }
+
+    #[test]
+    fn a_write_before_the_status_confirms_the_demotion_is_a_race_window_and_no_violation() {
+        let confirmed = cluster(demoted().call(write()).call(write()), Follower, Follower, 2, 2);
+        let judgement = super::super::example::judgement(&FollowerNeverWrites, &confirmed);
+        assert_eq!(judgement.findings, []);
+        assert_eq!(judgement.notes.len(), 1);
+        assert!(
+            judgement.notes[0].message.contains("east made 2 layout writes"),
+            "{}",
+            judgement.notes[0].message
+        );
+    }
+
+    #[test]
+    fn a_write_after_that_status_is_a_violation() {
+        let confirmed = cluster(demoted(), Follower, Follower, 2, 2);
+        assert_eq!(judged(&confirmed.call(write()))[0].severity, Severity::Violation);
+    }
+
+    #[test]
+    fn a_status_that_speaks_of_the_spec_before_the_demotion_confirms_nothing() {
+        let stale = cluster(demoted(), Follower, Follower, 2, 1).call(write());
+        assert_eq!(judged(&cluster(stale, Follower, Follower, 2, 2)), []);
+    }
+
+    #[test]
+    fn a_demotion_that_is_never_confirmed_leaves_the_verdict_open() {
+        let findings = judged(&demoted().call(write()));
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].severity, Severity::Unknown);
+    }
+
+    #[test]
+    fn a_site_that_a_lost_field_makes_a_writer_is_still_a_follower() {
+        let example = cluster(Example::new().records().roles(Follower, Writer), Follower, Follower, 1, 1);
+        let cleared = cluster(example, Absent, Writer, 2, 2);
+        assert_eq!(judged(&cleared.call(write()))[0].severity, Severity::Violation);
     }
 }
