@@ -25,6 +25,14 @@ pub struct ExpectedFinding {
     pub severity: Severity,
 }
 
+impl ExpectedFinding {
+    /// A violation of `check`.
+    #[must_use]
+    pub fn violation_of(check: &str) -> Self {
+        Self { check: check.to_owned(), severity: Severity::Violation }
+    }
+}
+
 fn violation() -> Severity {
     Severity::Violation
 }

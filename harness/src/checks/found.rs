@@ -61,8 +61,8 @@ impl Found {
             claim: claim.to_owned(),
             findings: self.findings,
             further: self.further,
-            expected: Vec::new(),
             notes: self.notes,
+            ..Judgement::default()
         }
     }
 }

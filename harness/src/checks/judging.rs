@@ -16,6 +16,9 @@ pub struct Judgement {
     pub check: String,
     /// The property it stands for.
     pub claim: String,
+    /// What the check must have seen to tell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub needs: String,
     /// What contradicts the property, or keeps it from being judged; empty when it holds.
     pub findings: Vec<Finding>,
     /// How many further findings there were than are listed.
@@ -52,6 +55,7 @@ pub struct Judging {
 struct Seat {
     check: &'static str,
     claim: &'static str,
+    needs: &'static str,
     judge: Box<dyn Judge>,
     found: Found,
 }
@@ -66,14 +70,15 @@ impl Judging {
     /// Begins to judge a history with `checks`.
     #[must_use]
     pub fn new(checks: &[Box<dyn Check>]) -> Self {
-        let seat = |check: &Box<dyn Check>| Seat {
+        let seat = |check: &dyn Check| Seat {
             check: check.name(),
             claim: check.claim(),
+            needs: check.needs(),
             judge: check.begin(),
             found: Found::default(),
         };
         Self {
-            bench: checks.iter().map(seat).collect(),
+            bench: checks.iter().map(|check| seat(check.as_ref())).collect(),
             recent: Recent::default(),
             expected: Expected::default(),
         }
@@ -105,7 +110,7 @@ impl Judging {
         let Self { bench, recent, expected } = self;
         let end = |mut seat: Seat| {
             seat.judge.end(&recent, &mut seat.found);
-            seat.found.into_judgement(seat.check, seat.claim)
+            Judgement { needs: seat.needs.to_owned(), ..seat.found.into_judgement(seat.check, seat.claim) }
         };
         let judgements = bench.into_iter().map(end).collect();
         expected.weigh(judgements)

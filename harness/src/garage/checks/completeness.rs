@@ -51,7 +51,9 @@ impl Judge for Completeness {
             Event::CallBegin(begin) => {
                 let lost = self.open.begin(begin.call, seen.record.clone());
                 let lost = lost.and_then(|lost| self.never_ended(&lost, seen.recent.witness(&lost)));
-                lost.into_iter().for_each(|finding| found.add(finding));
+                if let Some(finding) = lost {
+                    found.add(finding);
+                }
             }
             Event::CallEnd(end) => drop(self.open.end(end.call)),
             _ => {}
@@ -60,8 +62,9 @@ impl Judge for Completeness {
 
     fn end(&mut self, recent: &Recent, found: &mut Found) {
         for record in self.open.values() {
-            let finding = self.never_ended(record, recent.witness(record));
-            finding.into_iter().for_each(|finding| found.add(finding));
+            if let Some(finding) = self.never_ended(record, recent.witness(record)) {
+                found.add(finding);
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use onewriter_history::{CallEnd, Event, State};
 
-use super::calls::{Open, Write, layout_write, request};
+use super::calls::{Open, Write, request};
 use super::roles::Roles;
 use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen};
 
@@ -53,10 +53,8 @@ impl Judge for Contents {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
         self.roles.follow(seen.record);
         match &seen.record.event {
-            Event::CallBegin(call) if layout_write(seen.record).is_some() => {
-                if Write::of(call) == Some(Write::Apply) {
-                    self.open.begin(call.call, seen.record.clone());
-                }
+            Event::CallBegin(call) if call.layout_write && Write::of(call) == Some(Write::Apply) => {
+                self.open.begin(call.call, seen.record.clone());
             }
             Event::CallEnd(end) => self.ended(end),
             Event::State(state) if state.subject == "layout" => {

@@ -44,7 +44,7 @@ struct Declared {
     layouts: Layouts,
     homes: Homes,
     /// Declared roles by mesh, then by node and declaring site.
-    declared: BTreeMap<String, BTreeMap<(String, String), RoleValue>>,
+    wanted: BTreeMap<String, BTreeMap<(String, String), RoleValue>>,
     held: Deferred<Staged>,
 }
 
@@ -90,7 +90,7 @@ impl Declared {
         let site = fact.written.site;
         self.held
             .excuse(|held| (&held.mesh, &held.node, &held.site, &held.role) == (mesh, &node, &site, &role));
-        self.declared.entry(mesh.clone()).or_default().insert((node, site), role);
+        self.wanted.entry(mesh.clone()).or_default().insert((node, site), role);
     }
 
     /// Whether a Follower runs `node`, and which.
@@ -118,8 +118,7 @@ impl Declared {
             found.add(Finding::violation(cell, message, witness));
             return;
         }
-        let declared =
-            self.declared.get(mesh).and_then(|nodes| nodes.get(&(node.to_owned(), site.to_owned())));
+        let declared = self.wanted.get(mesh).and_then(|nodes| nodes.get(&(node.to_owned(), site.to_owned())));
         if declared == Some(&role) || !self.recorded.has(facts::NODE) {
             return;
         }

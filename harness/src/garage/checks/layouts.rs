@@ -125,7 +125,7 @@ impl Layouts {
     }
 
     /// Takes the next event; tells the mesh whose layout it changed, and how.
-    pub fn take<'a>(&mut self, record: &'a Arc<Record>) -> Option<(String, Happened)> {
+    pub fn take(&mut self, record: &Arc<Record>) -> Option<(String, Happened)> {
         match &record.event {
             Event::CallBegin(begin) => {
                 if layout_write(record).is_some() {

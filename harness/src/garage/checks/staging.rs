@@ -58,7 +58,9 @@ impl Judge for Staging {
                 }
             }
             Happened::Received { lost, by, .. } => {
-                lost.iter().for_each(|pending| self.lost(&mesh, pending, by.as_deref(), seen, found));
+                for pending in &lost {
+                    self.lost(&mesh, pending, by.as_deref(), seen, found);
+                }
             }
             Happened::Clashed { version, dropped: true } => {
                 let message = format!(

@@ -75,7 +75,7 @@ impl Judge for Toggles {
             for (node, change) in changes {
                 if let Some(message) = self.stage(&mesh, &node, &change, call.seq) {
                     let cell = self.standings.cell(&mesh);
-                    let finding = self.finding(cell, message, seen, &call);
+                    let finding = self.finding(cell, &message, seen, &call);
                     self.held.hold(seen.record.mono_ns, mesh.clone(), finding);
                 }
             }
@@ -141,7 +141,7 @@ impl Toggles {
         message
     }
 
-    fn finding(&self, cell: Option<&str>, message: String, seen: &Seen<'_>, call: &Record) -> Finding {
+    fn finding(&self, cell: Option<&str>, message: &str, seen: &Seen<'_>, call: &Record) -> Finding {
         let who = layout_write(call).and_then(|call| call.caller.as_deref()).unwrap_or("nobody known");
         let witness = seen.witness_of(call);
         if self.recorded.has(facts::CLUSTER) && self.recorded.has(facts::NODE) {

@@ -157,8 +157,8 @@ fn write_of_follower(events: &Events, pick: usize) -> Option<Events> {
     change(events, index, |call| call.caller = follower)
 }
 
-fn other(site: Option<&str>) -> Option<String> {
-    Some(if site == Some("east") { "west" } else { "east" }.to_owned())
+fn other(site: Option<&str>) -> String {
+    if site == Some("east") { "west" } else { "east" }.to_owned()
 }
 
 fn write_of_other(events: &Events, pick: usize) -> Option<Events> {
@@ -167,7 +167,7 @@ fn write_of_other(events: &Events, pick: usize) -> Option<Events> {
     let ends = events[term + 1..].iter().position(|(_, event)| is_state(event, "roles"));
     let ends = ends.map_or(events.len(), |ends| term + 1 + ends);
     let index = find(events, pick, |index, event| (term..ends).contains(&index) && write(event).is_some())?;
-    change(events, index, |call| call.caller = other(call.caller.as_deref()))
+    change(events, index, |call| call.caller = Some(other(call.caller.as_deref())))
 }
 
 /// Whether this Update stages a role for a node that a follower runs.
@@ -244,7 +244,7 @@ fn apply_of_other(events: &Events, pick: usize) -> Option<Events> {
     let index = find(events, pick, |index, event| {
         is_apply(event) && is_layout(&events[(index + 1).min(events.len() - 1)].1, "applied")
     })?;
-    change(events, index, |call| call.caller = other(call.caller.as_deref()))
+    change(events, index, |call| call.caller = Some(other(call.caller.as_deref())))
 }
 
 /// A finished call like `like`.
