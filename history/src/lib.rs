@@ -9,7 +9,9 @@
 //! | [`event`] | the kinds of events; start here |
 //! | [`record`] | one line: order, clocks, source |
 //! | [`header`] | the first line, and the schema's name |
-//! | [`reader`] | reading a file, and what can be wrong with one |
+//! | [`reader`] | reading a small file whole, and what can be wrong with one |
+//! | [`stream`] | reading a file of any size, one event at a time |
+//! | [`line`] | reading one line fast |
 //! | [`writer`] | appending, so that a kill tears at most the last line |
 //! | [`clock`] | the two clocks |
 //! | [`schema`] | the published JSON Schema |
@@ -19,9 +21,11 @@
 pub mod clock;
 pub mod event;
 pub mod header;
+pub mod line;
 pub mod reader;
 pub mod record;
 pub mod schema;
+pub mod stream;
 pub mod writer;
 
 pub use clock::Moment;
@@ -29,4 +33,5 @@ pub use event::{Audit, CallBegin, CallEnd, Event, Fault, Log, State, Step};
 pub use header::{Header, SCHEMA};
 pub use reader::{History, ReadError};
 pub use record::{Record, Source};
+pub use stream::Reader;
 pub use writer::{Journal, WriteError};

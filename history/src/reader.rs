@@ -1,11 +1,10 @@
 //! Reading a history, and saying what is wrong with one.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{Header, Record, SCHEMA, Source};
+use crate::{Header, Reader, Record, SCHEMA, Source};
 
 /// A history could not be read as a whole.
 ///
@@ -81,6 +80,8 @@ impl ReadError {
 }
 
 /// A history that was read whole: every line parsed, no gap in the file's order nor in any source's.
+///
+/// It holds every event at once; for a large file use [`Reader`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
     /// The first line.
@@ -92,9 +93,7 @@ pub struct History {
 impl History {
     /// Reads the file at `path`.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        let text =
-            fs::read_to_string(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
-        Self::parse(&text)
+        Self::of(Reader::open(path)?)
     }
 
     /// Reads what a live writer has appended so far: an unfinished last line is left out instead of refused.
@@ -107,60 +106,11 @@ impl History {
 
     /// Reads a history from its text.
     pub fn parse(text: &str) -> Result<Self, ReadError> {
-        let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
-        let total = text.lines().count();
-        let (_, first) = lines.next().ok_or(ReadError::Empty)?;
-        let header = parse_header(first, total == 1 && !text.ends_with('\n'))?;
-        let mut records = Vec::with_capacity(total.saturating_sub(1));
-        let mut order = Order::default();
-        for (number, line) in lines {
-            let last_without_end = number == total && !text.ends_with('\n');
-            let record: Record = match serde_json::from_str(line) {
-                Ok(record) if !last_without_end => record,
-                Ok(_) => return Err(ReadError::Torn { line: number }),
-                Err(_) if number == total => return Err(ReadError::Torn { line: number }),
-                Err(source) => return Err(ReadError::Malformed { line: number, source }),
-            };
-            order.check(number, &record)?;
-            records.push(record);
-        }
-        Ok(Self { header, records })
+        Self::of(Reader::new(text.as_bytes(), Path::new("the text"))?)
     }
-}
 
-fn parse_header(line: &str, torn: bool) -> Result<Header, ReadError> {
-    let value: serde_json::Value = match serde_json::from_str(line) {
-        Ok(value) => value,
-        Err(_) if torn => return Err(ReadError::Torn { line: 1 }),
-        Err(source) => return Err(ReadError::NoHeader(source)),
-    };
-    match value.get("schema").and_then(serde_json::Value::as_str) {
-        Some(found) if found != SCHEMA => Err(ReadError::OtherSchema { found: found.to_owned() }),
-        _ => serde_json::from_value(value).map_err(ReadError::NoHeader),
-    }
-}
-
-/// What comes next, in the file and per source.
-#[derive(Default)]
-struct Order {
-    last: u64,
-    sources: BTreeMap<Source, u64>,
-}
-
-impl Order {
-    fn check(&mut self, line: usize, record: &Record) -> Result<(), ReadError> {
-        let expected = self.last + 1;
-        if record.seq != expected {
-            return Err(ReadError::Gap { line, expected, found: record.seq });
-        }
-        self.last = record.seq;
-        let last = self.sources.entry(record.source.clone()).or_default();
-        let expected = *last + 1;
-        if record.source_seq != expected {
-            let origin = record.source.clone();
-            return Err(ReadError::SourceGap { line, origin, expected, found: record.source_seq });
-        }
-        *last = record.source_seq;
-        Ok(())
+    fn of<R: io::BufRead>(mut reader: Reader<R>) -> Result<Self, ReadError> {
+        let records = reader.by_ref().collect::<Result<_, _>>()?;
+        Ok(Self { header: reader.into_header(), records })
     }
 }

@@ -26,6 +26,12 @@ impl Source {
         Self("harness".to_owned())
     }
 
+    /// Whoever put the sources into one order.
+    #[must_use]
+    pub fn merge() -> Self {
+        Self("merge".to_owned())
+    }
+
     /// The audit log of one site's API server.
     #[must_use]
     pub fn audit(site: &str) -> Self {

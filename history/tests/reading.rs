@@ -1,7 +1,10 @@
 //! What a reader says of whole and of damaged histories.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-use onewriter_history::{Event, Header, History, Journal, ReadError, Source, Step};
+use std::path::Path;
+
+use onewriter_history::{Event, Header, History, Journal, ReadError, Reader, Record, Source, Step};
+use proptest::prelude::*;
 use rstest::rstest;
 
 fn step(title: &str) -> Event {
@@ -89,4 +92,32 @@ fn a_live_history_is_read_up_to_its_last_whole_line() {
     let text = recorded(3);
     std::fs::write(&path, &text[..text.len() - 4]).unwrap();
     assert_eq!(History::read_live(&path).unwrap().records.len(), 2);
+}
+
+#[test]
+fn a_stream_gives_what_is_whole_and_ends_with_what_is_wrong() {
+    let text = recorded(3).replace("\"seq\":3", "\"seq\":4");
+    let mut reader = Reader::new(text.as_bytes(), Path::new("h")).unwrap();
+    assert_eq!(reader.header().run, "r1");
+    assert_eq!(reader.next().unwrap().unwrap().event, step("step 1"));
+    assert_eq!(reader.next().unwrap().unwrap().event, step("step 2"));
+    assert!(matches!(reader.next(), Some(Err(ReadError::Gap { line: 4, expected: 3, found: 4 }))));
+    assert!(reader.next().is_none());
+}
+
+proptest! {
+    #[test]
+    fn a_line_means_the_same_read_either_way(title in ".*", seq in 1_u64.., cell in proptest::option::of(".*")) {
+        let record = Record {
+            seq,
+            at: "2026-03-01T12:00:00.123456789Z".parse().unwrap(),
+            mono_ns: seq,
+            source: Source::log("east", "operator"),
+            source_seq: 1,
+            event: Event::Step(Step { cell, mesh: None, title, detail: Some(serde_json::json!({"kind": "log"})) }),
+        };
+        let line = serde_json::to_vec(&record).unwrap();
+        prop_assert_eq!(&Record::from_line(&line).unwrap(), &record);
+        prop_assert_eq!(serde_json::from_slice::<Record>(&line).unwrap(), record);
+    }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Witness;
 
 /// How a finding counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The system under test broke the property.

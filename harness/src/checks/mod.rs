@@ -1,16 +1,39 @@
 //! Judging a recorded history.
 //!
-//! A [`Check`] is a pure function over a whole history, so the same checks judge a run as it ends and a file of last
-//! year's. This module knows nothing of any system under test; the checks themselves live with their system.
+//! A [`Check`] is a pure function over a history, so the same checks judge a run as it ends and a file of last year's.
+//! It is written as a fold: [`Check::begin`] gives a [`Judge`] that sees one event after the other and keeps what it
+//! needs, never the history. All checks share one pass ([`Judging`]), whatever the history's size. This module knows
+//! nothing of any system under test; the checks themselves live with their system.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`judging`] | one pass of all checks over a history; start here |
+//! | [`finding`] | what a check finds |
+//! | [`found`] | where its findings go, bounded |
+//! | [`witness`] | the smallest part of a history that shows a finding |
+//! | [`recent`] | the last events of each mesh, from which witnesses are made |
+//! | [`open_calls`] | calls that have begun and not ended, bounded |
+//! | [`expected`] | findings that a cell must produce |
+//! | [`coverage`] | what a history shows was exercised |
+//! | [`whole`] | the history is there to its end |
 
+pub mod coverage;
+pub mod expected;
 pub mod finding;
+pub mod found;
+pub mod judging;
+pub mod open_calls;
+pub mod recent;
+pub mod whole;
 pub mod witness;
 
+pub use coverage::Coverage;
 pub use finding::{Finding, Severity};
+pub use found::Found;
+pub use judging::{Judgement, Judging, judge};
+pub use open_calls::OpenCalls;
+pub use recent::{Recent, Seen};
 pub use witness::Witness;
-
-use onewriter_history::History;
-use serde::{Deserialize, Serialize};
 
 /// A property that every history of a system must have.
 pub trait Check: Send + Sync {
@@ -20,40 +43,18 @@ pub trait Check: Send + Sync {
     /// The property in a sentence.
     fn claim(&self) -> &'static str;
 
-    /// Everything in `history` that contradicts the property, or keeps it from being judged.
-    fn judge(&self, history: &History) -> Vec<Finding>;
+    /// What the check must have seen to tell. Where it applies and was not seen, the check says unknown.
+    fn needs(&self) -> &'static str;
+
+    /// Begins to judge a history.
+    fn begin(&self) -> Box<dyn Judge>;
 }
 
-/// What one check said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Judgement {
-    /// Name of the check.
-    pub check: String,
-    /// The property it stands for.
-    pub claim: String,
-    /// What it found; empty when the property holds.
-    pub findings: Vec<Finding>,
-}
+/// A check at work on one history. Its memory must not grow with the number of events.
+pub trait Judge: Send {
+    /// Takes the next event.
+    fn take(&mut self, seen: &Seen<'_>, found: &mut Found);
 
-impl Judgement {
-    /// Whether the property holds.
-    #[must_use]
-    pub fn holds(&self) -> bool {
-        self.findings.is_empty()
-    }
-}
-
-/// Lets every check judge `history`.
-#[must_use]
-pub fn judge(checks: &[Box<dyn Check>], history: &History) -> Vec<Judgement> {
-    checks.iter().map(|check| judge_one(check.as_ref(), history)).collect()
-}
-
-fn judge_one(check: &dyn Check, history: &History) -> Judgement {
-    Judgement {
-        check: check.name().to_owned(),
-        claim: check.claim().to_owned(),
-        findings: check.judge(history),
-    }
+    /// The history has ended.
+    fn end(&mut self, _recent: &Recent, _found: &mut Found) {}
 }

@@ -2,11 +2,8 @@
 
 use std::fmt;
 
-use onewriter_history::{Event, History, Record};
+use onewriter_history::{Event, Record};
 use serde::{Deserialize, Serialize};
-
-/// How many calls before the offending one a witness shows.
-const CALLS_BEFORE: usize = 5;
 
 /// The offending event with what surrounds it: the step it fell into and the calls just before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +20,9 @@ pub struct Witness {
     /// The calls to the same mesh just before, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<Line>,
+    /// The offending call, while its answer has not come.
+    #[serde(skip)]
+    pub(super) open_call: Option<u64>,
 }
 
 /// One event of a witness, with its place in the history.
@@ -38,43 +38,42 @@ pub struct Line {
 }
 
 impl Line {
-    fn of(record: &Record) -> Self {
+    /// The line of `record`.
+    #[must_use]
+    pub fn of(record: &Record) -> Self {
         Self { seq: record.seq, at: record.at.to_string(), text: in_words(&record.event) }
     }
 }
 
 impl Witness {
-    /// The witness whose offending event is `record` of `history`.
-    #[must_use]
-    pub fn around(history: &History, record: &Record) -> Self {
-        let earlier = || history.records.iter().rev().skip_while(|other| other.seq >= record.seq);
-        let mesh = mesh_of(&record.event);
-        let same_mesh = |other: &&Record| mesh_of(&other.event) == mesh;
-        let mut before: Vec<Line> = earlier()
-            .filter(|other| matches!(other.event, Event::CallBegin(_)))
-            .filter(same_mesh)
-            .take(CALLS_BEFORE)
-            .map(Line::of)
-            .collect();
-        before.reverse();
-        let step = earlier().filter(same_mesh).find(|other| matches!(other.event, Event::Step(_)));
-        Self { event: Line::of(record), answer: answer(history, record), step: step.map(Line::of), before }
+    /// The witness whose offending event is `record`, during `step` and after the calls `before`.
+    pub(super) fn new<'a>(
+        record: &Record,
+        step: Option<&Record>,
+        before: impl Iterator<Item = &'a Record>,
+    ) -> Self {
+        let open_call = match &record.event {
+            Event::CallBegin(begin) => Some(begin.call),
+            _ => None,
+        };
+        Self {
+            event: Line::of(record),
+            answer: None,
+            step: step.map(Line::of),
+            before: before.map(Line::of).collect(),
+            open_call,
+        }
     }
-}
 
-fn answer(history: &History, record: &Record) -> Option<Line> {
-    let Event::CallBegin(begin) = &record.event else { return None };
-    let ends = |other: &&Record| matches!(&other.event, Event::CallEnd(end) if end.call == begin.call);
-    history.records.iter().skip_while(|other| other.seq <= record.seq).find(ends).map(Line::of)
-}
-
-fn mesh_of(event: &Event) -> Option<&str> {
-    match event {
-        Event::CallBegin(call) => Some(&call.mesh),
-        Event::Step(step) => step.mesh.as_deref(),
-        Event::State(state) => state.mesh.as_deref(),
-        Event::Fault(fault) => fault.mesh.as_deref(),
-        Event::CallEnd(_) | Event::Audit(_) | Event::Log(_) => None,
+    /// The same with its answer, if `record` is that.
+    pub(super) fn answered_by(mut self, record: &Record) -> Self {
+        if let Event::CallEnd(end) = &record.event
+            && self.open_call == Some(end.call)
+        {
+            self.answer = Some(Line::of(record));
+            self.open_call = None;
+        }
+        self
     }
 }
 

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::json;
 
+use super::facts::{LAYOUT_SEEN, LayoutSeen, SeenRole};
 use super::mesh::Mesh;
 use crate::failure::Failure;
+use crate::history::Recorder;
 use crate::site::Site;
 
 /// How long one read may take.
@@ -30,6 +33,20 @@ pub struct LayoutRole {
     pub zone: String,
     /// Bytes; none for a gateway.
     pub capacity: Option<u64>,
+}
+
+impl Layout {
+    /// Tells the history that the node at `address` holds this layout.
+    pub fn record(&self, recorder: &Recorder, address: &str) {
+        let role = |role: &LayoutRole| SeenRole {
+            id: role.id.clone(),
+            zone: role.zone.clone(),
+            capacity: role.capacity,
+        };
+        let roles = self.roles.iter().map(role).collect();
+        let seen = LayoutSeen { node: address.to_owned(), version: self.version, roles };
+        recorder.state(LAYOUT_SEEN, json!(seen));
+    }
 }
 
 /// Reads the layout that the node at `address` holds, with the harness's token.

@@ -5,6 +5,7 @@
 //! | [`system`] | the stage of a cell; start here |
 //! | [`checks`] | what every history of a federation must satisfy |
 //! | [`evidence`] | what is saved of a cell before it is taken down |
+//! | [`facts`] | what audit logs tell of the operator's objects |
 //! | [`role`] | the part that a site plays |
 //! | [`mesh`] | a cell's own secret and tokens |
 //! | [`hub`] | the client of the hub's control API |
@@ -15,6 +16,7 @@
 pub mod admin;
 pub mod checks;
 pub mod evidence;
+pub mod facts;
 pub mod hub;
 pub mod mesh;
 pub mod objects;

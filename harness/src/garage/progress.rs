@@ -12,6 +12,7 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use onewriter_history::{Event, Moment, Record};
 use serde_json::json;
 
+use super::facts;
 use super::mesh::Mesh;
 use super::objects;
 use crate::failure::{Failure, NotReached};
@@ -28,6 +29,8 @@ const POKE: &str = "onewriter.dev/poke";
 /// # Guarantees
 /// Every object was reconciled with what it is now, by an operator that follows the operator contract: each pass over a
 /// GarageCluster or GarageNode reads the status and the layout. So a write that any of them causes has come by then.
+///
+/// From the second time on the history is told that nothing changes any more (the check `quiescence`).
 pub async fn completes_reconciles(
     scope: &Scope,
     mesh: &Mesh,
@@ -39,6 +42,10 @@ pub async fn completes_reconciles(
     let clusters = objects::clusters(scope.client(site), &scope.namespace);
     let garage_nodes = objects::nodes(scope.client(site), &scope.namespace);
     for number in 1..=times {
+        if number == 2 {
+            // Whatever the operator still had to do, the first pass over everything has done it.
+            scope.recorder.state(facts::QUIET, json!(facts::Quiet { on: true }));
+        }
         scope
             .recorder
             .step(format!("poke GarageCluster {cluster} and its nodes on {site} ({number} of {times})"));
@@ -46,6 +53,9 @@ pub async fn completes_reconciles(
         poke(site, &clusters, cluster, number).await?;
         try_join_all(nodes.iter().map(|node| poke(site, &garage_nodes, node, number))).await?;
         await_reconciles(scope, mesh, site, poked, 1 + nodes.len()).await?;
+    }
+    if times > 1 {
+        scope.recorder.state(facts::QUIET, json!(facts::Quiet { on: false }));
     }
     Ok(())
 }

@@ -4,9 +4,11 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join, try_join_all};
 use kube::api::{DeleteParams, DynamicObject, ListParams};
 use kube::{Api, ResourceExt as _};
-use serde_json::json;
+use onewriter_history::{Audit, State};
+use serde_json::{Value, json};
 
 use super::checks::roles::{EXPECTATION, Expectation, ROLES};
+use super::facts;
 use super::hub::Hub;
 use super::mesh::Mesh;
 use super::objects;
@@ -66,7 +68,15 @@ impl System for Garage {
     }
 
     fn checks(&self) -> Vec<Box<dyn Check>> {
-        super::checks::all()
+        super::checks::of_run()
+    }
+
+    fn facts(&self, audit: &Audit, object: &Value) -> Vec<State> {
+        facts::of_audit(audit, object)
+    }
+
+    fn records(&self) -> Vec<String> {
+        facts::ALL.map(str::to_owned).to_vec()
     }
 }
 

@@ -3,8 +3,9 @@
 use std::{fs, io, path::Path};
 
 use jiff::Timestamp;
-use onewriter_history::{Audit, Event, Moment};
+use onewriter_history::{Audit, Event, Moment, State};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::error::LocalError;
 use crate::site::Site;
@@ -32,6 +33,7 @@ struct Entry {
     user_agent: Option<String>,
     object_ref: Option<ObjectRef>,
     response_status: Option<Status>,
+    response_object: Option<Value>,
     stage_timestamp: Timestamp,
 }
 
@@ -60,12 +62,20 @@ struct Status {
 ///
 /// Entries know wall time only; `now`, one moment on both clocks, places them on the other.
 pub fn read(path: &Path, site: Site, now: &Moment) -> Result<AuditLog, LocalError> {
+    read_with(path, site, now, &|_, _| Vec::new())
+}
+
+/// What a system under test wants to know of an entry and of the object that the server answered with.
+pub type Facts<'a> = &'a dyn Fn(&Audit, &Value) -> Vec<State>;
+
+/// Like [`read`], with `facts` about each entry after it, as state events of the same moment.
+pub fn read_with(path: &Path, site: Site, now: &Moment, facts: Facts<'_>) -> Result<AuditLog, LocalError> {
     let text = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(source) => return Err(LocalError::File { action: "read", path: path.to_owned(), source }),
     };
-    parse(&text, site, now).map_err(|(line, source)| LocalError::Audit {
+    parse_with(&text, site, now, facts).map_err(|(line, source)| LocalError::Audit {
         path: path.to_owned(),
         line,
         source,
@@ -77,12 +87,26 @@ pub fn read(path: &Path, site: Site, now: &Moment) -> Result<AuditLog, LocalErro
 /// # Errors
 /// The number of the first broken line, from 1, and what is wrong with it.
 pub fn parse(text: &[u8], site: Site, now: &Moment) -> Result<AuditLog, (usize, serde_json::Error)> {
+    parse_with(text, site, now, &|_, _| Vec::new())
+}
+
+fn parse_with(
+    text: &[u8],
+    site: Site,
+    now: &Moment,
+    facts: Facts<'_>,
+) -> Result<AuditLog, (usize, serde_json::Error)> {
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let mut events = Vec::new();
     for (index, line) in text[..whole].split(|byte| *byte == b'\n').enumerate() {
         if !line.is_empty() {
-            let entry: Entry = serde_json::from_slice(line).map_err(|error| (index + 1, error))?;
-            events.push((now.of_wall(entry.stage_timestamp), Event::Audit(entry.into_audit(site))));
+            let mut entry: Entry = serde_json::from_slice(line).map_err(|error| (index + 1, error))?;
+            let moment = now.of_wall(entry.stage_timestamp);
+            let object = entry.response_object.take();
+            let audit = entry.into_audit(site);
+            let known = object.map(|object| facts(&audit, &object)).unwrap_or_default();
+            events.push((moment, Event::Audit(audit)));
+            events.extend(known.into_iter().map(|state| (moment, Event::State(state))));
         }
     }
     Ok(AuditLog { events, torn: whole < text.len() })
@@ -159,6 +183,21 @@ mod tests {
     fn a_broken_line_in_the_middle_is_an_error_that_names_it() {
         let text = format!("{LINE}\n{}\n{LINE}\n", &LINE[..40]);
         assert_eq!(parse(text.as_bytes(), Site::East, &now()).unwrap_err().0, 2);
+    }
+
+    #[test]
+    fn facts_about_an_entry_follow_it_at_its_moment() {
+        let line = LINE
+            .replace(r#""responseStatus""#, r#""responseObject":{"kind":"StatefulSet"},"responseStatus""#);
+        let kind = |audit: &Audit, object: &Value| {
+            let mesh = audit.namespace.clone();
+            vec![State { cell: None, mesh, subject: "kind".to_owned(), value: object["kind"].clone() }]
+        };
+        let log = parse_with(format!("{line}\n").as_bytes(), Site::East, &now(), &kind).unwrap();
+        let [(first, Event::Audit(_)), (second, Event::State(state))] = &log.events[..] else {
+            panic!("{log:?}")
+        };
+        assert_eq!((first, state.value.as_str()), (second, Some("StatefulSet")));
     }
 
     #[test]

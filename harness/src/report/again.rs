@@ -112,7 +112,7 @@ mod tests {
     fn the_same_violation_twice_is_one_symptom() {
         let finding = |message| Finding::violation(Some("a/b"), message, None);
         let findings = vec![finding("one"), finding("two"), Finding::unknown(None, "open", None)];
-        let check = Judgement { check: "c".into(), claim: String::new(), findings };
+        let check = Judgement { check: "c".into(), findings, ..Judgement::default() };
         assert_eq!(symptoms(&Verdict::new("r", vec![], vec![check], vec![])), ["c in a/b"]);
     }
 }

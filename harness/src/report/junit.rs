@@ -90,6 +90,7 @@ mod tests {
             check: "follower-never-writes".into(),
             claim: String::new(),
             findings: vec![finding],
+            ..Judgement::default()
         };
         let verdict = Verdict::new("r", vec![], vec![check], vec![]);
         let xml = render(&[verdict]).unwrap();

@@ -138,10 +138,14 @@ pub fn findings(f: &mut impl fmt::Write, check: &Judgement) -> fmt::Result {
         };
         writeln!(f, "\n{word} {}: {finding}", check.check)?;
     }
-    match check.findings.len().saturating_sub(SHOWN) {
-        0 => Ok(()),
-        more => writeln!(f, "\n… and {more} more of {}", check.check),
+    match check.findings.len().saturating_sub(SHOWN) as u64 + check.further {
+        0 => {}
+        more => writeln!(f, "\n… and {more} more of {}", check.check)?,
     }
+    for note in check.notes.iter().take(SHOWN) {
+        writeln!(f, "\nNOTE {}: {note}", check.check)?;
+    }
+    Ok(())
 }
 
 fn headline(verdict: &Verdict) -> String {
@@ -209,6 +213,7 @@ mod tests {
             check: "follower-never-writes".into(),
             claim: "a site declared Follower makes no layout write".into(),
             findings: vec![Finding::violation(Some("bootstrap/follower"), "east wrote", None)],
+            ..Judgement::default()
         };
         let mut verdict = Verdict::new("r1", vec![cell], vec![check], vec![]);
         verdict.coverage = [("calls".to_owned(), 40), ("layoutWrites".to_owned(), 1)].into();

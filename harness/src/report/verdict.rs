@@ -168,7 +168,7 @@ mod tests {
 
     fn found(severity: Severity) -> Judgement {
         let finding = Finding { severity, cell: None, message: "m".into(), witness: None };
-        Judgement { check: "c".into(), claim: String::new(), findings: vec![finding] }
+        Judgement { check: "c".into(), claim: String::new(), findings: vec![finding], ..Judgement::default() }
     }
 
     #[rstest]

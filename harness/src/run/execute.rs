@@ -7,7 +7,8 @@ use std::time::Instant;
 use futures::{StreamExt as _, stream};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use onewriter_history::{Event, Header, History, Moment};
+use onewriter_history::{Audit, Header, History, Moment};
+use serde_json::{Value, json};
 
 use super::observer::Observer;
 use super::{RunDirectory, sources};
@@ -20,6 +21,9 @@ use crate::report::{Exit, Verdict};
 use crate::scenario::system::Planned;
 use crate::scenario::{Abort, AbortSwitch, Blame, CellReport, Limits, Scope, System, runner};
 use crate::site::{PerSite, Site};
+
+/// Subject of the state event that says which states a run records.
+pub const RECORDS: &str = "records";
 
 /// How a run is to go.
 #[derive(Debug, Clone)]
@@ -53,7 +57,8 @@ pub async fn execute<S: System>(
     let mut header = Header::new(directory.run());
     header.sites = Site::ALL.map(|site| site.name().to_owned()).to_vec();
     header.versions.clone_from(&pair.versions);
-    let run = match Run::begin(pair, directory, options, observer, &header).await {
+    let records = system.records();
+    let run = match Run::begin(pair, directory, options, observer, &header, &records).await {
         Ok(run) => run,
         Err(error) => {
             let problem =
@@ -65,7 +70,8 @@ pub async fn execute<S: System>(
     let cells = run.cells(system, plan).await;
     let share = sources::Share { since, cells: options.shared.then_some(namespaces) };
     let mut problems = run.problems();
-    let history = sources::assemble(header, pair, &directory.steps(), &share);
+    let facts = |audit: &Audit, object: &Value| system.facts(audit, object);
+    let history = sources::assemble(header, pair, &directory.steps(), &share, &facts);
     let judged = match history {
         Ok(history) => judged(&history, &system.checks(), directory, &mut problems),
         Err(error) => {
@@ -98,8 +104,10 @@ impl<'a> Run<'a> {
         options: &'a RunOptions,
         observer: &'a dyn Observer,
         header: &Header,
+        records: &[String],
     ) -> Result<Self, BoxError> {
         let recorder = Recorder::create(&directory.steps(), header)?;
+        recorder.state(RECORDS, json!(records));
         recorder.step("the run begins");
         let east = client(&pair.sites.east.kubeconfig).await?;
         let west = client(&pair.sites.west.kubeconfig).await?;
@@ -181,17 +189,9 @@ fn judged(
 /// What a history shows was exercised.
 #[must_use]
 pub fn coverage(history: &History) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::from([("calls".to_owned(), 0), ("layoutWrites".to_owned(), 0)]);
-    for record in &history.records {
-        if let Event::CallBegin(call) = &record.event {
-            *counts.entry("calls".to_owned()).or_default() += 1;
-            *counts.entry("layoutWrites".to_owned()).or_default() += u64::from(call.layout_write);
-            let caller = call.caller.as_deref().unwrap_or("unknown");
-            *counts.entry(format!("callsBy.{caller}")).or_default() += 1;
-        }
-    }
-    counts.insert("events".to_owned(), history.records.len() as u64);
-    counts
+    let mut coverage = checks::Coverage::default();
+    history.records.iter().for_each(|record| coverage.take(record));
+    coverage.counts()
 }
 
 /// A client for the kubeconfig at `path`, and for no other: the user's own configuration is never read.

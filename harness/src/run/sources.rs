@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use onewriter_history::{Event, Header, History, Moment, ReadError, Record, Source};
 
 use super::directory::ArtifactError;
+use crate::checks::whole::seal;
 use crate::history::{Stream, merge};
 use crate::local::LocalError;
+use crate::local::audit::Facts;
 use crate::pair::PairDescription;
 use crate::site::Site;
 
@@ -50,24 +52,45 @@ impl Share {
     }
 
     fn has_audit(&self, moment: Moment, event: &Event) -> bool {
-        let (Some(cells), Event::Audit(audit)) = (&self.cells, event) else { return true };
-        moment.mono_ns >= self.since.mono_ns
-            && audit.namespace.as_ref().is_some_and(|namespace| cells.contains(namespace))
+        let Some(cells) = &self.cells else { return true };
+        let namespace = match event {
+            Event::Audit(audit) => audit.namespace.as_ref(),
+            Event::State(state) => state.mesh.as_ref(),
+            _ => return true,
+        };
+        moment.mono_ns >= self.since.mono_ns && namespace.is_some_and(|namespace| cells.contains(namespace))
     }
 }
 
-/// Reads the hub's journal, the harness's own, and both audit logs, and puts them into one order.
+/// Reads the hub's journal, the harness's own, and both audit logs with what `facts` tells of them, and puts them into
+/// one order.
 pub fn assemble(
     header: Header,
     pair: &PairDescription,
     steps: &Path,
     share: &Share,
+    facts: Facts<'_>,
 ) -> Result<History, SourceError> {
     let mut streams = vec![hub(&pair.hub.journal, share)?, harness(steps)?];
     for site in Site::ALL {
-        streams.push(audit(site, &pair.sites.at(site).audit_log, share)?);
+        streams.push(audit(site, &pair.sites.at(site).audit_log, share, facts)?);
     }
-    Ok(merge(header, streams))
+    Ok(sealed(merge(header, streams)))
+}
+
+/// Ends a history that has everything in it.
+fn sealed(mut history: History) -> History {
+    let events = history.records.len() as u64;
+    let now = Moment::now();
+    history.records.push(Record {
+        seq: events + 1,
+        at: now.at,
+        mono_ns: now.mono_ns,
+        source: Source::merge(),
+        source_seq: 1,
+        event: seal(events),
+    });
+    history
 }
 
 fn hub(path: &Path, share: &Share) -> Result<Stream, SourceError> {
@@ -96,8 +119,8 @@ fn read(path: &Path) -> Result<History, SourceError> {
     History::read_live(path).map_err(|source| SourceError::Journal { path: path.to_owned(), source })
 }
 
-fn audit(site: Site, path: &Path, share: &Share) -> Result<Stream, SourceError> {
-    let log = crate::local::audit::read(path, site, &Moment::now())?;
+fn audit(site: Site, path: &Path, share: &Share, facts: Facts<'_>) -> Result<Stream, SourceError> {
+    let log = crate::local::audit::read_with(path, site, &Moment::now(), facts)?;
     let mine = log.events.into_iter().filter(|(moment, event)| share.has_audit(*moment, event));
     Ok(Stream::of_events(Source::audit(site.name()), mine.collect::<Vec<_>>()))
 }

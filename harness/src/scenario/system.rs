@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use onewriter_history::{Audit, State};
+use serde_json::Value;
 
 use super::{Cell, Scope};
 use crate::checks::Check;
@@ -30,6 +32,17 @@ pub trait System: Send + Sync + 'static {
 
     /// What every history of this system must satisfy.
     fn checks(&self) -> Vec<Box<dyn Check>>;
+
+    /// What the checks want to know of an entry of an API server's audit log, and of the object that the server
+    /// answered with.
+    fn facts(&self, _audit: &Audit, _object: &Value) -> Vec<State> {
+        Vec::new()
+    }
+
+    /// The subjects of [`System::facts`] and of all other states that every run of this system records.
+    fn records(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// The body of a scenario: from its stimulus to its last claim.

@@ -178,9 +178,9 @@ pub struct RunArgs {
 /// `check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
-    /// The history, such as `artifacts/latest/history.jsonl`.
-    #[arg(value_name = "HISTORY")]
-    pub history: PathBuf,
+    /// The histories, such as `artifacts/latest/history.jsonl`. Each is judged by itself, whatever its size.
+    #[arg(value_name = "HISTORY", required = true)]
+    pub histories: Vec<PathBuf>,
 }
 
 /// Where runs leave their folders.

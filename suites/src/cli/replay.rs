@@ -40,17 +40,17 @@ fn judge(global: &Global, recording: &Recording) -> Exit {
             return output::fail(error.exit(), &format!("{}: {}", recording.place.display(), chain(error)));
         }
     };
-    let (judgements, exit) = check::judge(history);
+    let judged = check::Judged::of(history);
+    let exit = judged.exit();
     let recorded = recording.verdict.as_ref().map(|verdict| verdict.exit_code);
     let value = json!({
         "run": history.header.run,
         "exitCode": exit.code(),
         "recordedExitCode": recorded,
-        "checks": judgements,
+        "checks": judged.judgements,
     });
-    let shown = output::show(global, &value, || {
-        check::in_words(history, &judgements, exit) + &compared(recording.verdict.as_ref(), exit)
-    });
+    let shown =
+        output::show(global, &value, || judged.in_words() + &compared(recording.verdict.as_ref(), exit));
     exit.or(shown)
 }
 

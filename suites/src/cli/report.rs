@@ -48,7 +48,7 @@ fn write(recording: &Recording, verdict: &Verdict, path: &PathBuf) -> Result<usi
 
 /// The verdict on a history alone, by the checks of today.
 fn judged(history: &History) -> Verdict {
-    let (judgements, _) = check::judge(history);
+    let judgements = check::Judged::of(history).judgements;
     let mut verdict = Verdict::new(&history.header.run, vec![], judgements, vec![]);
     verdict.coverage = coverage(history);
     verdict.versions.clone_from(&history.header.versions);

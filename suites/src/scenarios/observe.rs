@@ -99,7 +99,9 @@ pub async fn layouts(
         let name = name.clone();
         async move {
             let address = address(scope, site, &name).await?;
-            admin::layout(site, mesh, &address).await
+            let layout = admin::layout(site, mesh, &address).await?;
+            layout.record(&scope.recorder, &address);
+            Ok(layout)
         }
     };
     try_join_all(names.iter().map(read)).await

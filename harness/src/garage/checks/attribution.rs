@@ -1,13 +1,11 @@
 //! Every call was made by somebody known.
 
-use onewriter_history::History;
-
-use super::calls::{needs_no_token, requests};
+use super::calls::{needs_no_token, request};
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Witness};
+use crate::checks::{Check, Finding, Found, Judge, Seen};
 
 /// Every call that needs a token was made with one whose owner is known. One that was not leaves open who made it.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct EveryCallAttributed;
 
 impl Check for EveryCallAttributed {
@@ -19,31 +17,42 @@ impl Check for EveryCallAttributed {
         "every call was made by somebody known"
     }
 
-    fn judge(&self, history: &History) -> Vec<Finding> {
-        let (roles, _) = Roles::of(history);
-        let anonymous = requests(history)
-            .filter(|(_, call)| call.caller.is_none() && (call.layout_write || !needs_no_token(call)));
-        anonymous
-            .map(|(record, call)| {
-                let message =
-                    format!("nobody known made {} {} at node {}", call.method, call.path, call.node);
-                let cell = roles.cell(&call.mesh, record.seq);
-                Finding::unknown(cell, message, Some(Witness::around(history, record)))
-            })
-            .collect()
+    fn needs(&self) -> &'static str {
+        "calls with the label of their token"
+    }
+
+    fn begin(&self) -> Box<dyn Judge> {
+        Box::new(Attribution::default())
+    }
+}
+
+#[derive(Default)]
+struct Attribution {
+    roles: Roles,
+}
+
+impl Judge for Attribution {
+    fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        self.roles.follow(seen.record);
+        let Some(call) = request(seen.record) else { return };
+        if call.caller.is_some() || (!call.layout_write && needs_no_token(call)) {
+            return;
+        }
+        let message = format!("nobody known made {} {} at node {}", call.method, call.path, call.node);
+        found.add(Finding::unknown(self.roles.cell(&call.mesh), message, seen.witness()));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{Example, anonymous, call};
+    use super::super::example::{Example, anonymous, call, judged};
     use super::*;
     use crate::checks::Severity;
 
     #[test]
     fn an_unattributed_call_leaves_the_verdict_open() {
         let example = Example::new().call(anonymous().get("/v2/GetClusterLayout"));
-        let findings = EveryCallAttributed.judge(&example.history());
+        let findings = judged(&EveryCallAttributed, &example);
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].severity, Severity::Unknown);
     }
@@ -52,6 +61,6 @@ mod tests {
     fn health_needs_no_token_and_known_callers_are_fine() {
         let example =
             Example::new().call(anonymous().get("/health")).call(call("east").get("/v2/GetClusterStatus"));
-        assert_eq!(EveryCallAttributed.judge(&example.history()), []);
+        assert_eq!(judged(&EveryCallAttributed, &example), []);
     }
 }

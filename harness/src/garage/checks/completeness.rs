@@ -1,15 +1,15 @@
 //! Every call that began has ended.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use onewriter_history::{Event, History};
+use onewriter_history::{Event, Record};
 
-use super::calls::requests;
+use super::calls::request;
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Witness};
+use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen, Witness};
 
 /// Every request in the history has its end beside it. One without was in flight when its recorder died.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct EveryCallEnded;
 
 impl Check for EveryCallEnded {
@@ -21,45 +21,63 @@ impl Check for EveryCallEnded {
         "every call that began has ended"
     }
 
-    fn judge(&self, history: &History) -> Vec<Finding> {
-        let (roles, _) = Roles::of(history);
-        let ended: BTreeSet<u64> = history.records.iter().filter_map(ended_call).collect();
-        requests(history)
-            .filter(|(_, call)| !ended.contains(&call.call))
-            .map(|(record, call)| {
-                let message = format!("{} {} began and its end was never recorded", call.method, call.path);
-                let cell = roles.cell(&call.mesh, record.seq);
-                Finding::unknown(cell, message, Some(Witness::around(history, record)))
-            })
-            .collect()
+    fn needs(&self) -> &'static str {
+        "the beginnings and ends of calls"
+    }
+
+    fn begin(&self) -> Box<dyn Judge> {
+        Box::new(Completeness::default())
     }
 }
 
-fn ended_call(record: &onewriter_history::Record) -> Option<u64> {
-    match &record.event {
-        Event::CallEnd(end) => Some(end.call),
-        _ => None,
+#[derive(Default)]
+struct Completeness {
+    roles: Roles,
+    open: OpenCalls<Arc<Record>>,
+}
+
+impl Completeness {
+    fn never_ended(&self, record: &Record, witness: Witness) -> Option<Finding> {
+        let call = request(record)?;
+        let message = format!("{} {} began and its end was never recorded", call.method, call.path);
+        Some(Finding::unknown(self.roles.cell(&call.mesh), message, Some(witness)))
     }
 }
 
-/// The error text of every call that was refused.
-pub(super) fn errors_by_call(history: &History) -> BTreeMap<u64, &str> {
-    let errors = history.records.iter().filter_map(|record| match &record.event {
-        Event::CallEnd(end) => Some((end.call, end.error.as_deref()?)),
-        _ => None,
-    });
-    errors.collect()
+impl Judge for Completeness {
+    fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        self.roles.follow(seen.record);
+        match &seen.record.event {
+            Event::CallBegin(begin) => {
+                let lost = self.open.begin(begin.call, seen.record.clone());
+                let lost = lost.and_then(|lost| self.never_ended(&lost, seen.recent.witness(&lost)));
+                if let Some(finding) = lost {
+                    found.add(finding);
+                }
+            }
+            Event::CallEnd(end) => drop(self.open.end(end.call)),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, recent: &Recent, found: &mut Found) {
+        for record in self.open.values() {
+            if let Some(finding) = self.never_ended(record, recent.witness(record)) {
+                found.add(finding);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{Example, call};
+    use super::super::example::{Example, call, judged};
     use super::*;
 
     #[test]
     fn a_call_without_an_end_leaves_the_verdict_open() {
         let example = Example::new().call(call("east").write("/v2/ApplyClusterLayout").unfinished());
-        let findings = EveryCallEnded.judge(&example.history());
+        let findings = judged(&EveryCallEnded, &example);
         assert_eq!(findings.len(), 1);
         assert!(findings[0].message.contains("never recorded"));
     }
@@ -67,6 +85,6 @@ mod tests {
     #[test]
     fn finished_calls_are_fine() {
         let example = Example::new().call(call("east").get("/v2/GetClusterLayout"));
-        assert_eq!(EveryCallEnded.judge(&example.history()), []);
+        assert_eq!(judged(&EveryCallEnded, &example), []);
     }
 }

@@ -1,13 +1,16 @@
 //! Proof that a silent run was not an idle one.
 
-use onewriter_history::{Event, History};
+use std::collections::BTreeMap;
 
-use super::calls::requests;
+use onewriter_history::{CallBegin, Event, State};
+use serde::Deserialize as _;
+
+use super::calls::of_site;
 use super::roles::{EXPECTATION, Expectation};
-use crate::checks::{Check, Finding};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 
 /// Who was to write the layout wrote it, and who was to stay silent did read it.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct ControlWrote;
 
 impl Check for ControlWrote {
@@ -19,61 +22,104 @@ impl Check for ControlWrote {
         "every site that was to write wrote, and every site that was to stay silent was there"
     }
 
-    fn judge(&self, history: &History) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        let mut judged = 0;
-        for record in &history.records {
-            let Event::State(state) = &record.event else { continue };
-            if state.subject != EXPECTATION {
-                continue;
-            }
-            judged += 1;
-            let cell = state.cell.as_deref();
-            let expectation = serde_json::from_value::<Expectation>(state.value.clone());
-            if let (Some(mesh), Ok(expectation)) = (&state.mesh, expectation) {
-                findings.extend(unmet(history, cell, mesh, &expectation));
-            } else {
-                let message = format!("the expectation at #{} cannot be read", record.seq);
-                findings.push(Finding::unknown(cell, message, None));
-            }
-        }
-        if judged == 0 {
-            findings.push(Finding::unknown(None, "no cell said what it expects: nothing was proved", None));
-        }
-        findings
+    fn needs(&self) -> &'static str {
+        "what each cell expects of its sites"
+    }
+
+    fn begin(&self) -> Box<dyn Judge> {
+        Box::new(Control::default())
     }
 }
 
-fn unmet(history: &History, cell: Option<&str>, mesh: &str, expectation: &Expectation) -> Vec<Finding> {
-    let count = |site: &str, write: bool| {
-        requests(history)
-            .filter(|(_, call)| call.mesh == mesh && call.caller.as_deref() == Some(site))
-            .filter(|(_, call)| {
-                if write { call.layout_write } else { call.method == "GET" && call.path.contains("Layout") }
-            })
-            .count()
-    };
-    let silent_writers = expectation.writes.iter().filter(|site| count(site, true) == 0).map(|site| {
-        let message =
-            format!("{site} was to write the layout and did not: the silence of the others proves nothing");
-        Finding::unknown(cell, message, None)
-    });
-    let absent_readers = expectation.reads.iter().filter(|site| count(site, false) == 0).map(|site| {
-        Finding::unknown(cell, format!("{site} never read the layout: its silence proves nothing"), None)
-    });
-    silent_writers.chain(absent_readers).collect()
+#[derive(Default)]
+struct Control {
+    expectations: u64,
+    /// What each mesh's cells expect, each once, in the order of the history.
+    expected: BTreeMap<String, Vec<(Option<String>, Expectation)>>,
+    /// What each site did, by mesh and site.
+    done: BTreeMap<String, BTreeMap<String, Done>>,
+}
+
+#[derive(Default)]
+struct Done {
+    writes: u64,
+    reads: u64,
+}
+
+impl Judge for Control {
+    fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        match &seen.record.event {
+            Event::CallBegin(call) => self.count(call),
+            Event::State(state) if state.subject == EXPECTATION => self.expect(state, seen.record.seq, found),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, _recent: &Recent, found: &mut Found) {
+        if self.expectations == 0 {
+            let message = "no cell said what it expects: nothing was proved";
+            found.add(Finding::unknown(None, message, None));
+        }
+        for (mesh, expectations) in &self.expected {
+            for (cell, expectation) in expectations {
+                self.unmet(mesh, cell.as_deref(), expectation, found);
+            }
+        }
+    }
+}
+
+impl Control {
+    fn count(&mut self, call: &CallBegin) {
+        let reads = call.method == "GET" && call.path.contains("Layout");
+        let Some(site) = of_site(call).filter(|_| reads || call.layout_write) else { return };
+        if !self.done.get(&call.mesh).is_some_and(|sites| sites.contains_key(site)) {
+            self.done.entry(call.mesh.clone()).or_default().insert(site.to_owned(), Done::default());
+        }
+        let done = self.done.get_mut(&call.mesh).and_then(|sites| sites.get_mut(site));
+        let Some(done) = done else { return };
+        done.writes += u64::from(call.layout_write);
+        done.reads += u64::from(reads);
+    }
+
+    fn expect(&mut self, state: &State, seq: u64, found: &mut Found) {
+        self.expectations += 1;
+        let (Some(mesh), Ok(expectation)) = (&state.mesh, Expectation::deserialize(&state.value)) else {
+            let message = format!("the expectation at #{seq} cannot be read");
+            found.add(Finding::unknown(state.cell.as_deref(), message, None));
+            return;
+        };
+        let of_mesh = self.expected.entry(mesh.clone()).or_default();
+        let expectation = (state.cell.clone(), expectation);
+        if !of_mesh.contains(&expectation) {
+            of_mesh.push(expectation);
+        }
+    }
+
+    fn unmet(&self, mesh: &str, cell: Option<&str>, expectation: &Expectation, found: &mut Found) {
+        let done = |site: &String| self.done.get(mesh).and_then(|sites| sites.get(site));
+        for site in expectation.writes.iter().filter(|site| done(site).is_none_or(|done| done.writes == 0)) {
+            let message = format!(
+                "{site} was to write the layout and did not: the silence of the others proves nothing"
+            );
+            found.add(Finding::unknown(cell, message, None));
+        }
+        for site in expectation.reads.iter().filter(|site| done(site).is_none_or(|done| done.reads == 0)) {
+            let message = format!("{site} never read the layout: its silence proves nothing");
+            found.add(Finding::unknown(cell, message, None));
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{Example, call};
+    use super::super::example::{Example, call, judged};
     use super::*;
     use crate::checks::Severity;
 
     #[test]
     fn an_idle_writer_leaves_the_verdict_open() {
         let example = Example::new().expect(&["east"], &[]).call(call("east").get("/v2/GetClusterLayout"));
-        let findings = ControlWrote.judge(&example.history());
+        let findings = judged(&ControlWrote, &example);
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].severity, Severity::Unknown);
         assert!(findings[0].message.starts_with("east was to write"));
@@ -83,7 +129,7 @@ mod tests {
     fn a_follower_that_was_never_there_leaves_the_verdict_open() {
         let example =
             Example::new().expect(&["east"], &["west"]).call(call("east").write("/v2/ApplyClusterLayout"));
-        let findings = ControlWrote.judge(&example.history());
+        let findings = judged(&ControlWrote, &example);
         assert_eq!(findings.len(), 1);
         assert!(findings[0].message.starts_with("west never read"));
     }
@@ -94,12 +140,12 @@ mod tests {
             .expect(&["east"], &["west"])
             .call(call("east").write("/v2/ApplyClusterLayout"))
             .call(call("west").get("/v2/GetClusterLayout"));
-        assert_eq!(ControlWrote.judge(&example.history()), []);
+        assert_eq!(judged(&ControlWrote, &example), []);
     }
 
     #[test]
     fn a_history_without_any_expectation_proves_nothing() {
-        let findings = ControlWrote.judge(&Example::new().history());
+        let findings = judged(&ControlWrote, &Example::new());
         assert_eq!(findings[0].severity, Severity::Unknown);
     }
 }

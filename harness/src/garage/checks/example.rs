@@ -4,6 +4,8 @@ use onewriter_history::{CallBegin, CallEnd, Event, Header, History, Moment, Sour
 use serde_json::{Value, json};
 
 use super::roles::{EXPECTATION, ROLES};
+use crate::checks::{Check, Finding, Judgement, judge};
+use crate::garage::facts;
 use crate::garage::role::Role;
 use crate::history::{Stream, merge};
 
@@ -33,6 +35,40 @@ impl Example {
         self.state("layout", value.clone())
     }
 
+    /// A node of `site` starts, stops, …; its pod is garage-0-0.
+    pub(crate) fn node(self, site: &str, id: &str, event: &str) -> Self {
+        self.pod(site, id, "garage-0-0", event)
+    }
+
+    pub(crate) fn pod(self, site: &str, id: &str, pod: &str, event: &str) -> Self {
+        self.state("node", json!({"node": format!("{site}/ns/{pod}"), "nodeId": id, "event": event}))
+    }
+
+    pub(crate) fn fact(self, subject: &str, value: &Value) -> Self {
+        self.state(subject, value.clone())
+    }
+
+    /// The history records every fact.
+    pub(crate) fn records(self) -> Self {
+        self.state(facts::RECORDS, json!(facts::ALL))
+    }
+
+    /// A call during which a layout event happens.
+    pub(crate) fn call_with(self, call: ExampleCall, event: &Value) -> Self {
+        let mut during = self.call(call);
+        let end = during.events.pop();
+        let mut after = during.layout(event);
+        after.events.extend(end);
+        after
+    }
+
+    /// The end of a call that never began.
+    pub(crate) fn end_of(mut self, call: u64) -> Self {
+        let end = anonymous().end;
+        self.events.push(Event::CallEnd(CallEnd { call, ..end }));
+        self
+    }
+
     pub(crate) fn step(mut self, title: &str) -> Self {
         let (cell, mesh) = (Some("cell".to_owned()), Some(MESH.to_owned()));
         self.events.push(Event::Step(Step { cell, mesh, title: title.to_owned(), detail: None }));
@@ -58,11 +94,41 @@ impl Example {
         merge(Header::new("example"), vec![Stream::of_events(Source::hub(), timed)])
     }
 
+    pub(crate) fn into_events(self) -> Vec<Event> {
+        self.events
+    }
+
     fn state(mut self, subject: &str, value: Value) -> Self {
         let (cell, mesh) = (Some("cell".to_owned()), Some(MESH.to_owned()));
         self.events.push(Event::State(State { cell, mesh, subject: subject.to_owned(), value }));
         self
     }
+}
+
+/// What `check` finds in `example`.
+pub(crate) fn judged(check: &(impl Check + Copy + 'static), example: &Example) -> Vec<Finding> {
+    judgement(check, example).findings
+}
+
+/// All that `check` says of `example`.
+pub(crate) fn judgement(check: &(impl Check + Copy + 'static), example: &Example) -> Judgement {
+    let checks: Vec<Box<dyn Check>> = vec![Box::new(*check)];
+    judge(&checks, &example.history()).remove(0)
+}
+
+/// Something that happens to the layout of a node.
+pub(crate) fn layout(node: &str, event: &str, from: u64, to: u64) -> Value {
+    json!({"node": format!("east/ns/{node}"), "nodeId": node, "incarnation": 0, "event": event, "from": from, "to": to})
+}
+
+/// A role as it is staged.
+pub(crate) fn role(node: &str, zone: &str, capacity: u64) -> Value {
+    json!({"id": node, "zone": zone, "capacity": capacity, "tags": []})
+}
+
+/// A removal as it is staged.
+pub(crate) fn removal(node: &str) -> Value {
+    json!({"id": node, "remove": true})
 }
 
 /// One call of an example: by default a finished `GET /`, answered 200.
@@ -124,6 +190,23 @@ impl ExampleCall {
     pub(crate) fn write(mut self, path: &str) -> Self {
         self.begin.layout_write = true;
         self.post(path)
+    }
+
+    pub(crate) fn update(mut self, changes: &[Value]) -> Self {
+        self.begin.body = Some(json!({"roles": changes}));
+        self.write("/v2/UpdateClusterLayout")
+    }
+
+    pub(crate) fn node(mut self, id: &str) -> Self {
+        self.begin.node = format!("east/ns/{id}");
+        id.clone_into(&mut self.begin.node_id);
+        self
+    }
+
+    pub(crate) fn versions(mut self, before: u64, after: u64) -> Self {
+        self.begin.layout_version = before;
+        self.end.layout_version = after;
+        self
     }
 
     pub(crate) fn status(mut self, status: u16) -> Self {

@@ -1,14 +1,20 @@
 //! A Follower makes zero layout writes.
 
-use onewriter_history::History;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use super::calls::{layout_writes, requests};
-use super::roles::Roles;
-use crate::checks::{Check, Finding, Witness};
+use onewriter_history::Record;
 
-/// No site makes a layout write while it is declared Follower. Attempts count, whatever the answer
-/// (design record, "Decision" and D3: zero layout writes).
-#[derive(Debug)]
+use super::calls::{layout_write, of_site, request};
+use super::standing::{Confirmed, Standing, Standings};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen, Witness};
+
+/// No site makes a layout write while it is a Follower. Attempts count, whatever the answer (design record, "Decision"
+/// and D3: zero layout writes).
+///
+/// A site that was demoted is a Follower from the moment its status says so. What it writes between the API server's
+/// commit of the demotion and that status is a *race window*: it is noted with its length and is no violation.
+#[derive(Debug, Clone, Copy)]
 pub struct FollowerNeverWrites;
 
 impl Check for FollowerNeverWrites {
@@ -20,53 +26,112 @@ impl Check for FollowerNeverWrites {
         "a site declared Follower makes no layout write"
     }
 
-    fn judge(&self, history: &History) -> Vec<Finding> {
-        let (roles, unreadable) = Roles::of(history);
-        let unreadable = unreadable.into_iter().map(|seq| {
-            Finding::unknown(None, format!("the declaration of roles at #{seq} cannot be read"), None)
-        });
-        let writes = layout_writes(history).filter_map(|(record, call)| {
-            let cell = roles.cell(&call.mesh, record.seq);
-            let site = call.caller.as_deref()?;
-            let witness = || Some(Witness::around(history, record));
-            match roles.at(&call.mesh, site, record.seq) {
-                Some(role) if role.may_write() => None,
-                Some(role) => {
-                    let message = format!(
-                        "{site} is declared {role} and wrote the layout: {} {}",
-                        call.method, call.path
-                    );
-                    Some(Finding::violation(cell, message, witness()))
-                }
-                None if site == "harness" => None,
-                None => {
-                    let message =
-                        format!("{site} wrote the layout of a mesh in which it has no declared role");
-                    Some(Finding::unknown(cell, message, witness()))
-                }
-            }
-        });
-        unreadable.chain(writes).chain(unknown_posts(history, &roles)).collect()
+    fn needs(&self) -> &'static str {
+        "the declared roles of every mesh, and after a demotion the status that confirms it"
+    }
+
+    fn begin(&self) -> Box<dyn Judge> {
+        Box::new(Following::default())
     }
 }
 
-/// A POST to a route that Garage does not know might be a layout write of a later version.
-fn unknown_posts(history: &History, roles: &Roles) -> Vec<Finding> {
-    let errors = super::completeness::errors_by_call(history);
-    let suspicious = requests(history).filter(|(record, call)| {
-        let follows = |site| roles.at(&call.mesh, site, record.seq).is_some_and(|role| !role.may_write());
-        call.method == "POST"
-            && !call.layout_write
-            && call.caller.as_deref().is_some_and(follows)
-            && errors.get(&call.call).is_some_and(|text| text.contains("Unknown API endpoint"))
-    });
-    suspicious
-        .map(|(record, call)| {
-            let message = format!("a Follower sent POST {}, a route that Garage does not know", call.path);
-            let cell = roles.cell(&call.mesh, record.seq);
-            Finding::unknown(cell, message, Some(Witness::around(history, record)))
-        })
-        .collect()
+#[derive(Default)]
+struct Following {
+    standings: Standings,
+    /// Writes in race windows that are not over, by mesh and site.
+    windows: BTreeMap<(String, String), Window>,
+    /// Meshes in which a site called and nobody had declared roles.
+    undeclared: BTreeSet<String>,
+}
+
+struct Window {
+    first: Arc<Record>,
+    writes: u64,
+    witness: Witness,
+}
+
+impl Judge for Following {
+    fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        match self.standings.take(seen.record) {
+            Ok(Some(confirmed)) => self.window_ends(&confirmed, seen.record, found),
+            Ok(None) => {}
+            Err(_) => {
+                let message = format!("the declaration of roles at #{} cannot be read", seen.record.seq);
+                found.add(Finding::unknown(None, message, None));
+            }
+        }
+        if let Some(call) = request(seen.record).filter(|call| of_site(call).is_some())
+            && !self.standings.is_declared(&call.mesh)
+            && !self.undeclared.contains(&call.mesh)
+        {
+            self.undeclared.insert(call.mesh.clone());
+        }
+        self.judge_write(seen, found);
+    }
+
+    fn end(&mut self, _recent: &Recent, found: &mut Found) {
+        for ((mesh, site), window) in std::mem::take(&mut self.windows) {
+            let message = format!(
+                "{site} made {} layout writes after it was demoted, and no status ever said that it follows",
+                window.writes
+            );
+            found.add(Finding::unknown(self.standings.cell(&mesh), message, Some(window.witness)));
+        }
+        for mesh in self.undeclared.iter().filter(|mesh| !self.standings.is_declared(mesh)) {
+            let message = format!("sites called in mesh {mesh}, and nobody declared their roles");
+            found.add(Finding::unknown(None, message, None));
+        }
+    }
+}
+
+impl Following {
+    fn judge_write(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        let Some((call, site)) =
+            layout_write(seen.record).and_then(|call| Some((call, call.caller.as_deref()?)))
+        else {
+            return;
+        };
+        let cell = self.standings.cell(&call.mesh);
+        match self.standings.of(&call.mesh, site) {
+            Standing::Writes | Standing::Demoting { committed: false } => {}
+            Standing::Demoting { committed: true } => self.in_window(&call.mesh, site, seen),
+            Standing::Follows => {
+                let message = format!(
+                    "{site} is declared Follower and wrote the layout: {} {}",
+                    call.method, call.path
+                );
+                found.add(Finding::violation(cell, message, seen.witness()));
+            }
+            Standing::Undeclared if matches!(site, "harness" | "human") => {}
+            Standing::Undeclared => {
+                let message = format!("{site} wrote the layout of a mesh in which it has no declared role");
+                found.add(Finding::unknown(cell, message, seen.witness()));
+            }
+        }
+    }
+
+    fn in_window(&mut self, mesh: &str, site: &str, seen: &Seen<'_>) {
+        let window = self.windows.entry((mesh.to_owned(), site.to_owned())).or_insert_with(|| Window {
+            first: seen.record.clone(),
+            writes: 0,
+            witness: seen.recent.witness(seen.record),
+        });
+        window.writes += 1;
+    }
+
+    fn window_ends(&mut self, confirmed: &Confirmed, status: &Record, found: &mut Found) {
+        let Confirmed { mesh, site, committed } = confirmed;
+        let Some(window) = self.windows.remove(&(mesh.clone(), site.clone())) else { return };
+        let millis = |later: &Record| later.mono_ns.saturating_sub(committed.mono_ns) / 1_000_000;
+        let message = format!(
+            "race window of {} ms: {site} made {} layout writes, the first {} ms after its demotion was committed, \
+             before its status said Follower",
+            millis(status),
+            window.writes,
+            millis(&window.first),
+        );
+        found.note(Finding::unknown(self.standings.cell(mesh), message, Some(window.witness)));
+    }
 }
 
 #[cfg(test)]
@@ -74,11 +139,14 @@ mod tests {
     use super::super::example::{Example, call};
     use super::*;
     use crate::checks::Severity;
+    use crate::garage::facts;
+    use crate::garage::role::Role;
     use crate::garage::role::Role::{Absent, Follower, Writer};
     use rstest::rstest;
+    use serde_json::json;
 
     fn judged(example: &Example) -> Vec<Finding> {
-        FollowerNeverWrites.judge(&example.history())
+        super::super::example::judged(&FollowerNeverWrites, example)
     }
 
     #[rstest]
@@ -106,7 +174,7 @@ mod tests {
     #[rstest]
     #[case::writer(Writer)]
     #[case::absent(Absent)]
-    fn whoever_is_no_follower_may_write(#[case] role: crate::garage::role::Role) {
+    fn whoever_is_no_follower_may_write(#[case] role: Role) {
         let example =
             Example::new().roles(role, Follower).call(call("east").write("/v2/UpdateClusterLayout"));
         assert_eq!(judged(&example), []);
@@ -129,18 +197,63 @@ mod tests {
     }
 
     #[test]
-    fn a_followers_post_to_an_unknown_route_leaves_the_verdict_open() {
-        let post = call("west")
-            .post("/v2/FutureLayoutWrite")
-            .refused(400, "Bad request: Unknown API endpoint: POST /v2/FutureLayoutWrite");
-        let findings = judged(&Example::new().roles(Writer, Follower).call(post));
+    fn a_write_in_a_mesh_without_declared_roles_leaves_the_verdict_open() {
+        let findings = judged(&Example::new().call(call("west").write("/v2/ApplyClusterLayout")));
+        assert_eq!(findings[0].severity, Severity::Unknown);
+    }
+
+    fn cluster(example: Example, declared: Role, enforced: Role, generation: u64, observed: u64) -> Example {
+        let fact = json!({"site": "east", "name": "garage", "generation": generation, "declared": declared,
+            "enforced": enforced, "observedGeneration": observed});
+        example.fact(facts::CLUSTER, &fact)
+    }
+
+    /// East is a Writer, and the API server has its demotion.
+    fn demoted() -> Example {
+        let writer = cluster(Example::new().records().roles(Writer, Follower), Writer, Writer, 1, 1);
+        cluster(writer.roles(Follower, Follower), Follower, Writer, 2, 1)
+    }
+
+    fn write() -> crate::garage::checks::example::ExampleCall {
+        call("east").write("/v2/ApplyClusterLayout")
+    }
+
+    #[test]
+    fn a_write_before_the_status_confirms_the_demotion_is_a_race_window_and_no_violation() {
+        let confirmed = cluster(demoted().call(write()).call(write()), Follower, Follower, 2, 2);
+        let judgement = super::super::example::judgement(&FollowerNeverWrites, &confirmed);
+        assert_eq!(judgement.findings, []);
+        assert_eq!(judgement.notes.len(), 1);
+        assert!(
+            judgement.notes[0].message.contains("east made 2 layout writes"),
+            "{}",
+            judgement.notes[0].message
+        );
+    }
+
+    #[test]
+    fn a_write_after_that_status_is_a_violation() {
+        let confirmed = cluster(demoted(), Follower, Follower, 2, 2);
+        assert_eq!(judged(&confirmed.call(write()))[0].severity, Severity::Violation);
+    }
+
+    #[test]
+    fn a_status_that_speaks_of_the_spec_before_the_demotion_confirms_nothing() {
+        let stale = cluster(demoted(), Follower, Follower, 2, 1).call(write());
+        assert_eq!(judged(&cluster(stale, Follower, Follower, 2, 2)), []);
+    }
+
+    #[test]
+    fn a_demotion_that_is_never_confirmed_leaves_the_verdict_open() {
+        let findings = judged(&demoted().call(write()));
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].severity, Severity::Unknown);
     }
 
     #[test]
-    fn a_write_in_a_mesh_without_declared_roles_leaves_the_verdict_open() {
-        let findings = judged(&Example::new().call(call("west").write("/v2/ApplyClusterLayout")));
-        assert_eq!(findings[0].severity, Severity::Unknown);
+    fn a_site_that_a_lost_field_makes_a_writer_is_still_a_follower() {
+        let example = cluster(Example::new().records().roles(Follower, Writer), Follower, Follower, 1, 1);
+        let cleared = cluster(example, Absent, Writer, 2, 2);
+        assert_eq!(judged(&cleared.call(write()))[0].severity, Severity::Violation);
     }
 }

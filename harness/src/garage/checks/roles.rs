@@ -1,8 +1,8 @@
-//! Which role each site was declared to have, and when.
+//! Which role each site was declared to have, and which cell said so.
 
 use std::collections::BTreeMap;
 
-use onewriter_history::{Event, History};
+use onewriter_history::{Event, Record};
 use serde::{Deserialize, Serialize};
 
 use crate::garage::role::Role;
@@ -22,55 +22,49 @@ pub struct Expectation {
     pub reads: Vec<String>,
 }
 
-/// The roles of every mesh over time.
+/// The roles of every mesh as they were declared last.
 #[derive(Debug, Default)]
 pub struct Roles {
-    /// Mesh to changes, each with the sequence number from which it holds.
-    changes: BTreeMap<String, Vec<Change>>,
+    meshes: BTreeMap<String, Declared>,
 }
 
 #[derive(Debug)]
-struct Change {
-    from: u64,
+struct Declared {
     cell: Option<String>,
     roles: BTreeMap<String, Role>,
 }
 
+/// A declaration of roles cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreadable;
+
 impl Roles {
-    /// Reads the declarations in `history`. Those that cannot be read are returned beside, as sequence numbers.
-    #[must_use]
-    pub fn of(history: &History) -> (Self, Vec<u64>) {
-        let mut roles = Self::default();
-        let mut unreadable = Vec::new();
-        for record in &history.records {
-            let Event::State(state) = &record.event else { continue };
-            if state.subject != ROLES {
-                continue;
-            }
-            match (&state.mesh, serde_json::from_value(state.value.clone())) {
-                (Some(mesh), Ok(declared)) => {
-                    let change = Change { from: record.seq, cell: state.cell.clone(), roles: declared };
-                    roles.changes.entry(mesh.clone()).or_default().push(change);
-                }
-                _ => unreadable.push(record.seq),
-            }
+    /// Takes the next event; the mesh is returned if the event declares its roles.
+    pub fn take<'a>(&mut self, record: &'a Record) -> Result<Option<&'a str>, Unreadable> {
+        let Event::State(state) = &record.event else { return Ok(None) };
+        if state.subject != ROLES {
+            return Ok(None);
         }
-        (roles, unreadable)
+        let roles = BTreeMap::deserialize(&state.value).map_err(|_| Unreadable)?;
+        let mesh = state.mesh.as_deref().ok_or(Unreadable)?;
+        self.meshes.insert(mesh.to_owned(), Declared { cell: state.cell.clone(), roles });
+        Ok(Some(mesh))
     }
 
-    /// The role of `site` in `mesh` when event `seq` happened; none if none was declared.
+    /// Takes the next event where an unreadable declaration is another check's matter.
+    pub fn follow(&mut self, record: &Record) {
+        self.take(record).unwrap_or_default();
+    }
+
+    /// The roles in `mesh`.
+    pub fn in_mesh(&self, mesh: &str) -> impl Iterator<Item = (&str, Role)> {
+        let roles = self.meshes.get(mesh).map(|declared| &declared.roles);
+        roles.into_iter().flatten().map(|(site, role)| (site.as_str(), *role))
+    }
+
+    /// The cell that declared the roles of `mesh`.
     #[must_use]
-    pub fn at(&self, mesh: &str, site: &str, seq: u64) -> Option<Role> {
-        self.change(mesh, seq)?.roles.get(site).copied()
-    }
-
-    /// The cell that declared the roles of `mesh` in force at `seq`.
-    #[must_use]
-    pub fn cell(&self, mesh: &str, seq: u64) -> Option<&str> {
-        self.change(mesh, seq)?.cell.as_deref()
-    }
-
-    fn change(&self, mesh: &str, seq: u64) -> Option<&Change> {
-        self.changes.get(mesh)?.iter().rev().find(|change| change.from <= seq)
+    pub fn cell(&self, mesh: &str) -> Option<&str> {
+        self.meshes.get(mesh)?.cell.as_deref()
     }
 }

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use onewriter_history::{Event, History, Record};
+use onewriter_history::{Event, State};
 
+use super::calls::Open;
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Witness};
+use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Seen};
 
 /// Within one incarnation of a node's layout its version never goes back. A wipe or purge begins a new incarnation.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct VersionsMoveForward;
-
-/// A node's identity with the incarnation of its layout.
-type Lifetime = (String, u64);
 
 impl Check for VersionsMoveForward {
     fn name(&self) -> &'static str {
@@ -23,66 +21,95 @@ impl Check for VersionsMoveForward {
         "a node's layout version never goes back within one incarnation of its layout"
     }
 
-    fn judge(&self, history: &History) -> Vec<Finding> {
-        let (roles, _) = Roles::of(history);
-        let mut nodes_of_calls = BTreeMap::new();
-        let mut highest: BTreeMap<Lifetime, u64> = BTreeMap::new();
-        let mut findings = Vec::new();
-        for record in &history.records {
-            let Some((mesh, lifetime, version)) = observed(record, &mut nodes_of_calls) else { continue };
-            let known = highest.entry(lifetime.clone()).or_insert(version);
-            if version < *known {
-                let message =
-                    format!("node {} went back from layout version {known} to {version}", lifetime.0);
-                let witness = Witness::around(history, record);
-                findings.push(Finding::violation(roles.cell(&mesh, record.seq), message, Some(witness)));
+    fn needs(&self) -> &'static str {
+        "layout versions of calls and layout events"
+    }
+
+    fn begin(&self) -> Box<dyn Judge> {
+        Box::new(Versions::default())
+    }
+}
+
+#[derive(Default)]
+struct Versions {
+    roles: Roles,
+    open: OpenCalls<Open>,
+    /// The last version of each node's layout, by node and incarnation.
+    nodes: BTreeMap<String, BTreeMap<u64, u64>>,
+}
+
+/// What a record shows of a node's layout.
+struct Observed<'a> {
+    mesh: &'a str,
+    node: &'a str,
+    incarnation: u64,
+    version: u64,
+}
+
+impl Judge for Versions {
+    fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        self.roles.follow(seen.record);
+        match &seen.record.event {
+            Event::CallBegin(begin) => {
+                self.open.begin(begin.call, seen.record.clone());
+                let (mesh, node) = (&begin.mesh, &begin.node_id);
+                let (incarnation, version) = (begin.incarnation, begin.layout_version);
+                self.observe(&Observed { mesh, node, incarnation, version }, seen, found);
             }
-            *known = version;
+            Event::CallEnd(end) => {
+                let Some(open) = self.open.end(end.call) else { return };
+                let Event::CallBegin(begin) = &open.event else { return };
+                let (mesh, node) = (&begin.mesh, &begin.node_id);
+                let (incarnation, version) = (end.incarnation, end.layout_version);
+                self.observe(&Observed { mesh, node, incarnation, version }, seen, found);
+            }
+            Event::State(state) => {
+                if let Some(observed) = of_layout_event(state) {
+                    self.observe(&observed, seen, found);
+                }
+            }
+            _ => {}
         }
-        findings
     }
 }
 
-fn moves_the_version(value: &serde_json::Value) -> bool {
-    let event = value.get("event").and_then(serde_json::Value::as_str).unwrap_or_default();
-    matches!(event, "applied" | "merged" | "replaced" | "reset")
+impl Versions {
+    fn observe(&mut self, observed: &Observed<'_>, seen: &Seen<'_>, found: &mut Found) {
+        let Observed { mesh, node, incarnation, version } = *observed;
+        let known = match self.nodes.get_mut(node) {
+            Some(incarnations) => incarnations.entry(incarnation).or_insert(version),
+            None => self.nodes.entry(node.to_owned()).or_default().entry(incarnation).or_insert(version),
+        };
+        if version < *known {
+            let message = format!("node {node} went back from layout version {known} to {version}");
+            found.add(Finding::violation(self.roles.cell(mesh), message, seen.witness()));
+        }
+        *known = version;
+    }
 }
 
-/// The mesh, node and layout version that a record shows, if it shows one.
-fn observed(
-    record: &Record,
-    nodes_of_calls: &mut BTreeMap<u64, (String, String)>,
-) -> Option<(String, Lifetime, u64)> {
-    match &record.event {
-        Event::CallBegin(begin) => {
-            nodes_of_calls.insert(begin.call, (begin.mesh.clone(), begin.node_id.clone()));
-            Some((begin.mesh.clone(), (begin.node_id.clone(), begin.incarnation), begin.layout_version))
-        }
-        Event::CallEnd(end) => {
-            let (mesh, node) = nodes_of_calls.remove(&end.call)?;
-            Some((mesh, (node, end.incarnation), end.layout_version))
-        }
-        // The other layout events (retired, conflict, …) speak of versions that are not the node's current one.
-        Event::State(state) if state.subject == "layout" && moves_the_version(&state.value) => {
-            let node = state.value.get("nodeId")?.as_str()?.to_owned();
-            let incarnation = state.value.get("incarnation")?.as_u64()?;
-            let version = state.value.get("to")?.as_u64()?;
-            Some((state.mesh.clone()?, (node, incarnation), version))
-        }
-        _ => None,
+/// The other layout events (retired, conflict, …) speak of versions that are not the node's current one.
+fn of_layout_event(state: &State) -> Option<Observed<'_>> {
+    let text = |key: &str| state.value.get(key)?.as_str();
+    let number = |key: &str| state.value.get(key)?.as_u64();
+    let moves = matches!(text("event")?, "applied" | "merged" | "replaced" | "reset");
+    if state.subject != "layout" || !moves {
+        return None;
     }
+    let (incarnation, version) = (number("incarnation")?, number("to")?);
+    Some(Observed { mesh: state.mesh.as_deref()?, node: text("nodeId")?, incarnation, version })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{Example, call};
+    use super::super::example::{Example, call, judged};
     use super::*;
 
     #[test]
     fn a_version_that_goes_back_is_a_violation() {
         let read = |version| call("east").get("/v2/GetClusterLayout").version(version);
         let example = Example::new().call(read(1)).call(read(2)).call(read(1));
-        let findings = VersionsMoveForward.judge(&example.history());
+        let findings = judged(&VersionsMoveForward, &example);
         assert_eq!(findings.len(), 1, "one step back is one finding: {findings:?}");
         assert!(findings[0].message.contains("from layout version 2 to 1"), "{}", findings[0].message);
     }
@@ -94,8 +121,8 @@ mod tests {
                 .call(call("east").get("/v2/GetClusterLayout").version(2))
                 .layout(&serde_json::json!({"nodeId": "aa".repeat(32), "incarnation": 0, "event": event, "from": 1, "to": 1}))
         };
-        assert_eq!(VersionsMoveForward.judge(&retired("retired").history()), []);
-        assert_eq!(VersionsMoveForward.judge(&retired("merged").history()).len(), 1);
+        assert_eq!(judged(&VersionsMoveForward, &retired("retired")), []);
+        assert_eq!(judged(&VersionsMoveForward, &retired("merged")).len(), 1);
     }
 
     #[test]
@@ -103,6 +130,6 @@ mod tests {
         let example = Example::new()
             .call(call("east").get("/v2/GetClusterLayout").version(3))
             .call(call("east").get("/v2/GetClusterLayout").version(0).incarnation(1));
-        assert_eq!(VersionsMoveForward.judge(&example.history()), []);
+        assert_eq!(judged(&VersionsMoveForward, &example), []);
     }
 }

@@ -81,7 +81,12 @@ mod tests {
 
     fn verdict(message: &str) -> Verdict {
         let finding = Finding::violation(Some("a/b"), message, None);
-        let check = Judgement { check: "c".into(), claim: "a claim".into(), findings: vec![finding] };
+        let check = Judgement {
+            check: "c".into(),
+            claim: "a claim".into(),
+            findings: vec![finding],
+            ..Judgement::default()
+        };
         Verdict::new("r1", vec![], vec![check], vec![])
     }
 

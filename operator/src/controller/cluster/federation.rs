@@ -71,8 +71,10 @@ impl Sites<'_> {
         remote: &RemoteCluster,
         result: &mut Federated,
     ) {
-        let read = tokio::try_join!(client.cluster_status(), client.cluster_layout());
-        let (status, layout) = match read {
+        let (status, layout) = tokio::join!(client.cluster_status(), client.cluster_layout());
+        // Of two errors always the same one is told: else the condition's message would change from pass to pass, and
+        // every change would cause the next pass.
+        let (status, layout) = match status.and_then(|status| Ok((status, layout?))) {
             Ok(read) => read,
             Err(error) => {
                 result.missing.push(format!("{}: {}", remote.name, chain(&error)));

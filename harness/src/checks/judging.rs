@@ -1,0 +1,128 @@
+//! One pass of all checks over a history.
+
+use std::sync::Arc;
+
+use onewriter_history::{Event, History, Record};
+use serde::{Deserialize, Serialize};
+
+use super::expected::Expected;
+use super::{Check, Finding, Found, Judge, Recent, Seen};
+
+/// What one check said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Judgement {
+    /// Name of the check.
+    pub check: String,
+    /// The property it stands for.
+    pub claim: String,
+    /// What the check must have seen to tell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub needs: String,
+    /// What contradicts the property, or keeps it from being judged; empty when it holds.
+    pub findings: Vec<Finding>,
+    /// How many further findings there were than are listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub further: u64,
+    /// Findings that their cell declared it would produce. They do not count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<Finding>,
+    /// What is worth telling and contradicts nothing: a race window with its length.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Finding>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Judgement {
+    /// Whether the property holds.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+/// All checks at work on one history.
+pub struct Judging {
+    bench: Vec<Seat>,
+    recent: Recent,
+    expected: Expected,
+}
+
+struct Seat {
+    check: &'static str,
+    claim: &'static str,
+    needs: &'static str,
+    judge: Box<dyn Judge>,
+    found: Found,
+}
+
+impl std::fmt::Debug for Judging {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Judging").field("checks", &self.bench.len()).finish_non_exhaustive()
+    }
+}
+
+impl Judging {
+    /// Begins to judge a history with `checks`.
+    #[must_use]
+    pub fn new(checks: &[Box<dyn Check>]) -> Self {
+        let seat = |check: &dyn Check| Seat {
+            check: check.name(),
+            claim: check.claim(),
+            needs: check.needs(),
+            judge: check.begin(),
+            found: Found::default(),
+        };
+        Self {
+            bench: checks.iter().map(|check| seat(check.as_ref())).collect(),
+            recent: Recent::default(),
+            expected: Expected::default(),
+        }
+    }
+
+    /// Shows the next event to every check.
+    pub fn take(&mut self, record: impl Into<Arc<Record>>) {
+        let record = record.into();
+        let seen = Seen { record: &record, recent: &self.recent };
+        for seat in &mut self.bench {
+            seat.judge.take(&seen, &mut seat.found);
+        }
+        match &record.event {
+            Event::CallEnd(end) => {
+                for seat in &mut self.bench {
+                    seat.found.answered(end.call, &record);
+                }
+            }
+            Event::State(state) => self.expected.take(state, record.seq),
+            _ => {}
+        }
+        self.recent.take(record);
+    }
+
+    /// What every check said, in the order in which they were given, and at last whether every cell produced the
+    /// findings that it declared.
+    #[must_use]
+    pub fn end(self) -> Vec<Judgement> {
+        let Self { bench, recent, expected } = self;
+        let end = |mut seat: Seat| {
+            seat.judge.end(&recent, &mut seat.found);
+            Judgement { needs: seat.needs.to_owned(), ..seat.found.into_judgement(seat.check, seat.claim) }
+        };
+        let judgements = bench.into_iter().map(end).collect();
+        expected.weigh(judgements)
+    }
+}
+
+/// Lets every check judge `history`.
+#[must_use]
+pub fn judge(checks: &[Box<dyn Check>], history: &History) -> Vec<Judgement> {
+    let mut judging = Judging::new(checks);
+    for record in &history.records {
+        judging.take(record.clone());
+    }
+    judging.end()
+}

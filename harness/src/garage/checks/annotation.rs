@@ -1,0 +1,155 @@
+//! A consumed annotation has no later effect.
+
+use std::collections::BTreeMap;
+
+use onewriter_history::{Event, State};
+use serde::Deserialize as _;
+
+use super::calls::{Write, layout_write, of_site};
+use super::standing::{Standing, Standings};
+use crate::checks::{Check, Finding, Found, Judge, Seen};
+use crate::garage::facts::{self, ClusterFact};
+
+/// What an annotation asked for does not happen once the annotation is consumed: neither a second time at a Writer, nor
+/// at a Follower that is promoted later (design record, deviations: blocked annotations are consumed).
+///
+/// Judged for `revert-layout` and `skip-dead-nodes`. A Writer that takes the annotation away first may carry it out once
+/// afterwards.
+#[derive(Debug, Clone, Copy)]
+pub struct AnnotationsFireOnce;
+
+impl Check for AnnotationsFireOnce {
+    fn name(&self) -> &'static str {
+        "consumed-annotations-stay-silent"
+    }
+
+    fn claim(&self) -> &'static str {
+        "a consumed annotation has no later effect"
+    }
+
+    fn needs(&self) -> &'static str {
+        "the annotations of GarageClusters over time, and layout writes"
+    }
+
+    fn begin(&self) -> Box<dyn Judge> {
+        Box::new(Annotations::default())
+    }
+}
+
+#[derive(Default)]
+struct Annotations {
+    standings: Standings,
+    /// By mesh and site, then by operation.
+    asked: BTreeMap<(String, String), BTreeMap<&'static str, Asked>>,
+}
+
+#[derive(Default)]
+struct Asked {
+    present: bool,
+    consumed: Option<u64>,
+    /// Whether what was asked for has not happened yet and still may.
+    due: bool,
+}
+
+const OPERATIONS: [(&str, Write); 2] = [("revert-layout", Write::Revert), ("skip-dead-nodes", Write::Skip)];
+
+impl Judge for Annotations {
+    fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        self.standings.follow(seen.record);
+        match &seen.record.event {
+            Event::State(state) if state.subject == facts::CLUSTER => self.learn(state, seen.record.seq),
+            Event::CallBegin(_) => self.judge_write(seen, found),
+            _ => {}
+        }
+    }
+}
+
+impl Annotations {
+    fn learn(&mut self, state: &State, seq: u64) {
+        let (Some(mesh), Ok(fact)) = (&state.mesh, ClusterFact::deserialize(&state.value)) else { return };
+        if fact.written.gone || fact.connected {
+            return;
+        }
+        let site = fact.written.site;
+        let may_write = self.standings.of(mesh, &site) == Standing::Writes;
+        let asked = self.asked.entry((mesh.clone(), site)).or_default();
+        for (operation, _) in OPERATIONS {
+            let present = fact.operations.iter().any(|name| name == operation);
+            let asked = asked.entry(operation).or_default();
+            match (asked.present, present) {
+                (false, true) => *asked = Asked { present, consumed: None, due: true },
+                (true, false) => {
+                    *asked = Asked { present, consumed: Some(seq), due: asked.due && may_write };
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn judge_write(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        let Some((call, site)) = layout_write(seen.record).and_then(|call| Some((call, of_site(call)?)))
+        else {
+            return;
+        };
+        let write = Write::of(call);
+        let Some((operation, _)) = OPERATIONS.into_iter().find(|(_, of)| Some(*of) == write) else { return };
+        let asked = self.asked.get_mut(&(call.mesh.clone(), site.to_owned()));
+        let Some(asked) = asked.and_then(|operations| operations.get_mut(operation)) else { return };
+        let due = std::mem::take(&mut asked.due);
+        let Some(consumed) = asked.consumed.filter(|_| !due && !asked.present) else { return };
+        let message = format!(
+            "{operation} was consumed at {site} (#{consumed}), and yet it was carried out: {}",
+            call.path
+        );
+        found.add(Finding::violation(self.standings.cell(&call.mesh), message, seen.witness()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{Example, call, judged};
+    use super::*;
+    use crate::garage::role::Role::{Follower, Writer};
+    use serde_json::json;
+
+    fn annotated(example: Example, operations: &[&str]) -> Example {
+        let fact = json!({"site": "west", "name": "garage", "generation": 1, "operations": operations});
+        example.fact(facts::CLUSTER, &fact)
+    }
+
+    fn reverts(example: Example) -> Example {
+        example.call(call("west").write("/v2/RevertClusterLayout"))
+    }
+
+    fn findings(example: &Example) -> Vec<Finding> {
+        judged(&AnnotationsFireOnce, example)
+    }
+
+    #[test]
+    fn an_annotation_that_a_follower_consumed_must_not_fire_after_its_promotion() {
+        let asked = annotated(Example::new().records().roles(Writer, Follower), &["revert-layout"]);
+        let promoted = annotated(asked, &[]).roles(Follower, Writer);
+        assert_eq!(findings(&reverts(promoted)).len(), 1);
+    }
+
+    #[test]
+    fn a_writer_carries_it_out_once_before_or_after_taking_it_away() {
+        let asked = || annotated(Example::new().records().roles(Follower, Writer), &["revert-layout"]);
+        assert_eq!(findings(&annotated(reverts(asked()), &[])), []);
+        assert_eq!(findings(&reverts(annotated(asked(), &[]))), []);
+        assert_eq!(findings(&reverts(annotated(reverts(asked()), &[]))).len(), 1);
+    }
+
+    #[test]
+    fn asking_again_is_not_the_consumed_one() {
+        let asked = annotated(Example::new().records().roles(Follower, Writer), &["revert-layout"]);
+        let again = annotated(annotated(reverts(asked), &[]), &["revert-layout"]);
+        assert_eq!(findings(&reverts(again)), []);
+    }
+
+    #[test]
+    fn another_operation_is_another_matter() {
+        let asked = annotated(Example::new().records().roles(Writer, Follower), &["skip-dead-nodes"]);
+        assert_eq!(findings(&reverts(annotated(asked, &[]).roles(Follower, Writer))), []);
+    }
+}

@@ -1,0 +1,186 @@
+//! Once nothing changes, nothing is written.
+
+use std::collections::BTreeMap;
+
+use onewriter_history::{Event, State};
+use serde::Deserialize as _;
+
+use super::calls::{layout_write, of_site, request};
+use super::roles::Roles;
+use crate::checks::{Check, Finding, Found, Judge, Seen};
+use crate::garage::facts::{self, Quiet, Written};
+
+/// How often an operator may change one object in a quiet time. What came before may take that long to settle.
+const SETTLING: u64 = 2;
+
+/// In a quiet time, which a scenario announces, no site writes the layout, and no operator changes an object again and
+/// again. A quiet time in which no operator called proves nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Quiescence;
+
+impl Check for Quiescence {
+    fn name(&self) -> &'static str {
+        "quiescence"
+    }
+
+    fn claim(&self) -> &'static str {
+        "no layout write and no API churn once nothing changes"
+    }
+
+    fn needs(&self) -> &'static str {
+        "quiet times, calls in them, and writes to objects with their versions"
+    }
+
+    fn begin(&self) -> Box<dyn Judge> {
+        Box::new(Quieting::default())
+    }
+}
+
+#[derive(Default)]
+struct Quieting {
+    roles: Roles,
+    quiet: BTreeMap<String, QuietTime>,
+    /// Version of each object by mesh, then by site, kind and name.
+    versions: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+#[derive(Default)]
+struct QuietTime {
+    calls: u64,
+    changes: BTreeMap<String, u64>,
+}
+
+impl Judge for Quieting {
+    fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        self.roles.follow(seen.record);
+        match &seen.record.event {
+            Event::CallBegin(_) if !self.quiet.is_empty() => self.called(seen, found),
+            Event::State(state) if state.subject == facts::QUIET => self.turn(state, found),
+            Event::State(state) => self.written(state, seen, found),
+            Event::Step(step) if step.title == "close the cell" => {
+                if let Some(mesh) = &step.mesh {
+                    self.ends(mesh, found);
+                    self.versions.remove(mesh);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Quieting {
+    fn turn(&mut self, state: &State, found: &mut Found) {
+        let (Some(mesh), Ok(quiet)) = (&state.mesh, Quiet::deserialize(&state.value)) else {
+            let message = "the announcement of a quiet time cannot be read";
+            found.add(Finding::unknown(state.cell.as_deref(), message, None));
+            return;
+        };
+        if quiet.on {
+            self.quiet.entry(mesh.clone()).or_default();
+        } else {
+            self.ends(mesh, found);
+        }
+    }
+
+    fn ends(&mut self, mesh: &str, found: &mut Found) {
+        let Some(time) = self.quiet.remove(mesh) else { return };
+        if time.calls == 0 {
+            let message = "no operator called in the quiet time: its silence proves nothing";
+            found.add(Finding::unknown(self.roles.cell(mesh), message, None));
+        }
+    }
+
+    fn called(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        let Some((call, site)) = request(seen.record).and_then(|call| Some((call, of_site(call)?))) else {
+            return;
+        };
+        let Some(time) = self.quiet.get_mut(&call.mesh) else { return };
+        time.calls += 1;
+        if layout_write(seen.record).is_some() {
+            let message =
+                format!("{site} wrote the layout though nothing had changed: {} {}", call.method, call.path);
+            found.add(Finding::violation(self.roles.cell(&call.mesh), message, seen.witness()));
+        }
+    }
+
+    fn written(&mut self, state: &State, seen: &Seen<'_>, found: &mut Found) {
+        if !matches!(state.subject.as_str(), facts::CLUSTER | facts::NODE | facts::OBJECT) {
+            return;
+        }
+        let (Some(mesh), Ok(written)) = (&state.mesh, Written::deserialize(&state.value)) else { return };
+        let kind = state.value.get("resource").and_then(serde_json::Value::as_str).unwrap_or(&state.subject);
+        let object = format!("{kind} {} at {}", written.name, written.site);
+        let before = self.versions.entry(mesh.clone()).or_default();
+        let before = before.insert(object.clone(), written.resource_version.clone());
+        let unchanged = before.as_ref().is_none_or(|before| *before == written.resource_version);
+        let Some(time) = self.quiet.get_mut(mesh) else { return };
+        if unchanged || !facts::is_operator(&written.by) {
+            return;
+        }
+        let changes = time.changes.entry(object.clone()).or_default();
+        *changes += 1;
+        if *changes == SETTLING + 1 {
+            let message = format!("the operator keeps changing {object} though nothing else changes");
+            found.add(Finding::violation(self.roles.cell(mesh), message, seen.witness()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{Example, call, judged};
+    use super::*;
+    use crate::checks::Severity;
+    use crate::garage::role::Role::{Follower, Writer};
+    use serde_json::json;
+
+    const OPERATOR: &str = "system:serviceaccount:garage-operator-system:garage-operator";
+
+    fn quiet(example: Example, on: bool) -> Example {
+        example.fact(facts::QUIET, &json!({"on": on}))
+    }
+
+    fn begun() -> Example {
+        quiet(Example::new().records().roles(Writer, Follower), true)
+            .call(call("west").get("/v2/GetClusterStatus"))
+    }
+
+    fn written(example: Example, by: &str, version: u64) -> Example {
+        let fact =
+            json!({"site": "west", "name": "garage", "by": by, "resourceVersion": version.to_string()});
+        example.fact(facts::CLUSTER, &fact)
+    }
+
+    #[test]
+    fn a_layout_write_in_a_quiet_time_is_a_violation_also_of_a_writer() {
+        let write = || call("east").write("/v2/ApplyClusterLayout");
+        assert_eq!(judged(&Quiescence, &begun().call(write())).len(), 1);
+        assert_eq!(judged(&Quiescence, &quiet(begun(), false).call(write())), []);
+    }
+
+    #[test]
+    fn an_object_that_the_operator_changes_again_and_again_is_churn() {
+        let churn = (1..=5).fold(begun(), |example, version| written(example, OPERATOR, version));
+        assert_eq!(judged(&Quiescence, &churn).len(), 1);
+    }
+
+    #[test]
+    fn writes_that_change_nothing_and_writes_of_others_are_fine() {
+        let same = (1..=5).fold(begun(), |example, _| written(example, OPERATOR, 7));
+        assert_eq!(judged(&Quiescence, &same), []);
+        let poked = (1..=5).fold(begun(), |example, version| written(example, "admin", version));
+        assert_eq!(judged(&Quiescence, &poked), []);
+    }
+
+    #[test]
+    fn a_quiet_time_in_which_nobody_called_proves_nothing() {
+        let example = quiet(quiet(Example::new(), true), false);
+        assert_eq!(judged(&Quiescence, &example)[0].severity, Severity::Unknown);
+    }
+
+    #[test]
+    fn the_teardown_of_the_cell_ends_its_quiet_time() {
+        let closed = begun().step("close the cell").call(call("east").write("/v2/UpdateClusterLayout"));
+        assert_eq!(judged(&Quiescence, &closed), []);
+    }
+}

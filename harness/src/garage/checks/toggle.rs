@@ -1,0 +1,236 @@
+//! No role goes back and forth.
+
+use std::collections::BTreeMap;
+
+use onewriter_history::{Event, Record, State};
+use serde::Deserialize as _;
+
+use super::calls::layout_write;
+use super::deferred::Deferred;
+use super::layouts::{Change, Happened, Layouts};
+use super::recorded::Recorded;
+use super::standing::Standings;
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
+use crate::garage::facts::{self, Written};
+
+/// Within one term no role goes from A to B and back to A, unless something asked for it: a change of the spec of a
+/// GarageCluster or GarageNode by somebody else than the operator, or a step with `asks: "roles"` in its detail.
+#[derive(Debug, Clone, Copy)]
+pub struct NoRoleToggles;
+
+impl Check for NoRoleToggles {
+    fn name(&self) -> &'static str {
+        "no-role-toggles"
+    }
+
+    fn claim(&self) -> &'static str {
+        "no role goes back and forth within one writer's term unless somebody asks for it"
+    }
+
+    fn needs(&self) -> &'static str {
+        "bodies of stagings, and who changed GarageClusters and GarageNodes"
+    }
+
+    fn begin(&self) -> Box<dyn Judge> {
+        Box::new(Toggles::default())
+    }
+}
+
+#[derive(Default)]
+struct Toggles {
+    standings: Standings,
+    layouts: Layouts,
+    recorded: Recorded,
+    meshes: BTreeMap<String, OfMesh>,
+    held: Deferred<String>,
+}
+
+#[derive(Default)]
+struct OfMesh {
+    term: u64,
+    /// When a change of roles was last asked for.
+    asked: u64,
+    /// Generation of each object of the operator, by site and name.
+    generations: BTreeMap<(String, String), u64>,
+    roles: BTreeMap<String, Staged>,
+}
+
+/// The last two different values of a role.
+struct Staged {
+    before: Option<Change>,
+    now: Change,
+    since: u64,
+}
+
+impl Judge for Toggles {
+    fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        self.standings.follow(seen.record);
+        self.recorded.take(seen.record);
+        self.held.pass(seen.record.mono_ns, found);
+        if let Some(mesh) = self.asks(seen.record) {
+            self.meshes.entry(mesh.clone()).or_default().asked = seen.record.seq;
+            self.held.excuse(|held| *held == mesh);
+        }
+        if let Some((mesh, Happened::Staged { call, changes })) = self.layouts.take(seen.record) {
+            for (node, change) in changes {
+                if let Some(message) = self.stage(&mesh, &node, &change, call.seq) {
+                    let cell = self.standings.cell(&mesh);
+                    let finding = self.finding(cell, &message, seen, &call);
+                    self.held.hold(seen.record.mono_ns, mesh.clone(), finding);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, _recent: &Recent, found: &mut Found) {
+        self.held.end(found);
+    }
+}
+
+impl Toggles {
+    /// The mesh for which this event asks for other roles, if it does.
+    fn asks(&mut self, record: &Record) -> Option<String> {
+        match &record.event {
+            Event::Step(step) => {
+                let asks = step.detail.as_ref()?.get("asks")?.as_str()? == "roles";
+                step.mesh.clone().filter(|_| asks)
+            }
+            Event::State(state) if matches!(state.subject.as_str(), facts::CLUSTER | facts::NODE) => {
+                self.changes_spec(state).then(|| state.mesh.clone())?
+            }
+            _ => None,
+        }
+    }
+
+    fn changes_spec(&mut self, state: &State) -> bool {
+        let (Some(mesh), Ok(written)) = (&state.mesh, Written::deserialize(&state.value)) else {
+            return false;
+        };
+        let generations = &mut self.meshes.entry(mesh.clone()).or_default().generations;
+        let key = (format!("{}/{}", written.site, state.subject), written.name);
+        let before = generations.insert(key, written.generation);
+        before != Some(written.generation) && !facts::is_operator(&written.by)
+    }
+
+    fn stage(&mut self, mesh: &str, node: &str, change: &Change, seq: u64) -> Option<String> {
+        let term = self.standings.term(mesh);
+        let of_mesh = self.meshes.entry(mesh.to_owned()).or_default();
+        if of_mesh.term != term {
+            of_mesh.term = term;
+            of_mesh.roles.clear();
+        }
+        let Some(known) = of_mesh.roles.get_mut(node) else {
+            let first = Staged { before: None, now: change.clone(), since: seq };
+            of_mesh.roles.insert(node.to_owned(), first);
+            return None;
+        };
+        if known.now == *change {
+            return None;
+        }
+        let back = known.before.as_ref() == Some(change) && of_mesh.asked < known.since;
+        let was = std::mem::replace(&mut known.now, change.clone());
+        let message = back.then(|| {
+            format!(
+                "the role of node {node} went from {} to {} (#{}) and back, and nobody asked for it",
+                in_words(change),
+                in_words(&was),
+                known.since
+            )
+        });
+        (known.before, known.since) = (Some(was), seq);
+        message
+    }
+
+    fn finding(&self, cell: Option<&str>, message: &str, seen: &Seen<'_>, call: &Record) -> Finding {
+        let who = layout_write(call).and_then(|call| call.caller.as_deref()).unwrap_or("nobody known");
+        let witness = seen.witness_of(call);
+        if self.recorded.has(facts::CLUSTER) && self.recorded.has(facts::NODE) {
+            Finding::violation(cell, format!("{message}; {who} staged it"), witness)
+        } else {
+            let message =
+                format!("{message} as far as this history tells: it does not record who changed objects");
+            Finding::unknown(cell, message, witness)
+        }
+    }
+}
+
+fn in_words(change: &Change) -> String {
+    change.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{Example, call, judged, removal, role};
+    use super::*;
+    use crate::checks::Severity;
+    use crate::garage::role::Role::{Follower, Writer};
+    use serde_json::{Value, json};
+
+    fn stage(change: Value) -> super::super::example::ExampleCall {
+        call("east").update(&[change])
+    }
+
+    fn declared(example: Example, generation: u64, by: &str) -> Example {
+        example.fact(facts::NODE, &json!({"site": "east", "name": "n", "by": by, "generation": generation}))
+    }
+
+    fn there_and(back: impl FnOnce(Example) -> Example) -> Vec<Finding> {
+        let example = declared(Example::new().records().roles(Writer, Follower), 1, "admin");
+        let example = example.call(stage(role("n1", "east", 10))).call(stage(removal("n1")));
+        judged(&NoRoleToggles, &back(example).call(stage(role("n1", "east", 10))))
+    }
+
+    #[test]
+    fn a_role_that_goes_and_comes_back_by_itself_is_a_violation() {
+        let findings = there_and(|example| example);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].severity, Severity::Violation);
+    }
+
+    #[test]
+    fn a_role_that_comes_back_because_its_declaration_changed_is_fine() {
+        assert_eq!(there_and(|example| declared(example, 2, "admin")), []);
+    }
+
+    #[test]
+    fn the_operators_own_changes_ask_for_nothing() {
+        let operator = "system:serviceaccount:garage-operator-system:garage-operator";
+        assert_eq!(there_and(|example| declared(example, 2, operator)).len(), 1);
+        assert_eq!(there_and(|example| declared(example, 1, "admin")).len(), 1, "a poke changes no spec");
+    }
+
+    #[test]
+    fn another_writers_term_begins_anew() {
+        assert_eq!(there_and(|example| example.roles(Follower, Writer)), []);
+    }
+
+    #[test]
+    fn a_declaration_that_is_recorded_a_moment_late_still_counts() {
+        let example = Example::new()
+            .records()
+            .call(stage(role("n1", "east", 10)))
+            .call(stage(role("n1", "east", 20)))
+            .call(stage(role("n1", "east", 10)));
+        assert_eq!(judged(&NoRoleToggles, &declared(example, 2, "admin")), []);
+    }
+
+    #[test]
+    fn saying_the_same_again_and_changing_on_are_no_toggle() {
+        let example = Example::new()
+            .records()
+            .call(stage(role("n1", "east", 10)))
+            .call(stage(role("n1", "east", 10)))
+            .call(stage(role("n1", "east", 20)))
+            .call(stage(role("n1", "east", 30)));
+        assert_eq!(judged(&NoRoleToggles, &example), []);
+    }
+
+    #[test]
+    fn where_nobody_recorded_who_asks_it_cannot_be_told() {
+        let example = Example::new()
+            .call(stage(role("n1", "east", 10)))
+            .call(stage(removal("n1")))
+            .call(stage(role("n1", "east", 10)));
+        assert_eq!(judged(&NoRoleToggles, &example)[0].severity, Severity::Unknown);
+    }
+}
