@@ -101,7 +101,8 @@ fn recorded(west_writes: bool) -> (TempDir, PathBuf) {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("history.jsonl");
     let mut journal = Journal::create(&path, &Header::new("recorded"), Source::hub()).unwrap();
-    let mut append = |event| journal.append(event).map(drop).unwrap();
+    let mut events = 0;
+    let mut append = |event| events = journal.append(event).unwrap();
     append(state("roles", json!({"east": "Writer", "west": "Follower"})));
     append(state("expectation", json!({"writes": ["east"], "reads": ["west"]})));
     let node = "ab".repeat(32);
@@ -119,17 +120,12 @@ fn recorded(west_writes: bool) -> (TempDir, PathBuf) {
     if west_writes {
         calls.push(("west", "POST", "/v2/UpdateClusterLayout"));
     }
-    let events = 2 + 2 * calls.len();
     for (number, (caller, method, route)) in (1..).zip(calls) {
         append(Event::CallBegin(begin(number, caller, method, route)));
         append(Event::CallEnd(end(number)));
     }
-    append(Event::State(State {
-        cell: None,
-        mesh: None,
-        subject: "end".to_owned(),
-        value: json!({ "events": events }),
-    }));
+    let end = State { cell: None, mesh: None, subject: "end".to_owned(), value: json!({ "events": events }) };
+    journal.append(Event::State(end)).unwrap();
     (dir, path)
 }
 
