@@ -1,5 +1,6 @@
 //! One pass of all checks over a history.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use onewriter_history::{Event, History, Record};
@@ -87,7 +88,8 @@ impl Judging {
     /// Shows the next event to every check.
     pub fn take(&mut self, record: impl Into<Arc<Record>>) {
         let record = record.into();
-        let seen = Seen { record: &record, recent: &self.recent };
+        let read = OnceCell::new();
+        let seen = Seen::new(&record, &self.recent, &read);
         for seat in &mut self.bench {
             seat.judge.take(&seen, &mut seat.found);
         }

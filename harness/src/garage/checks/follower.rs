@@ -52,7 +52,7 @@ struct Window {
 
 impl Judge for Following {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
-        match self.standings.take(seen.record) {
+        match self.standings.take(seen) {
             Ok(Some(confirmed)) => self.window_ends(&confirmed, seen.record, found),
             Ok(None) => {}
             Err(_) => {

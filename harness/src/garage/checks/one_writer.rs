@@ -46,7 +46,7 @@ struct Term {
 
 impl Judge for Terms {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
-        self.standings.follow(seen.record);
+        self.standings.follow(seen);
         let Some((call, site)) = layout_write(seen.record).and_then(|call| Some((call, of_site(call)?)))
         else {
             return;

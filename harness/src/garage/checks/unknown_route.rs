@@ -39,7 +39,7 @@ struct Routes {
 
 impl Judge for Routes {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
-        self.standings.follow(seen.record);
+        self.standings.follow(seen);
         match &seen.record.event {
             Event::CallBegin(call) if self.is_suspicious(call) => {
                 if is_known(call) {
