@@ -94,6 +94,10 @@ impl Recent {
         self.meshes.entry(mesh).or_default().take(record, is_call);
     }
 
+    pub(super) fn forget(&mut self, mesh: &str) {
+        self.meshes.remove(mesh);
+    }
+
     fn make_room(&mut self) {
         if self.meshes.len() < MESHES {
             return;

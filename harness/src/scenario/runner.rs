@@ -9,6 +9,9 @@ use futures::FutureExt as _;
 use super::{Cell, CellReport, Outcome, Scenario, Scope, System, namespace};
 use crate::failure::Failure;
 
+/// Title of the step with which a cell is over.
+pub const CELL_CLOSED: &str = "the cell is closed";
+
 /// Runs `cell` of `scenario` in `scope`, from its namespaces to their end.
 ///
 /// The body runs under [`super::Limits::scenario`]; a panic in it is caught. Evidence is saved first, then the stage
@@ -30,7 +33,7 @@ pub async fn run_cell<S: System>(
     system.save_evidence(scope, body.is_ok()).await;
     scope.recorder.step("close the cell");
     let closed = close(system, scope, stage.as_ref()).await;
-    scope.recorder.step("the cell is closed");
+    scope.recorder.step(CELL_CLOSED);
     let teardown = started.elapsed().saturating_sub(duration);
     CellReport::new(cell, outcome(body, closed), duration, teardown)
 }

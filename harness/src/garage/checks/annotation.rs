@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::calls::{Write, layout_write, of_site};
 use super::standing::{Standing, Standings};
-use crate::checks::{Check, Finding, Found, Judge, Seen};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{ClusterFact, Fact};
 
 /// What an annotation asked for does not happen once the annotation is consumed: neither a second time at a Writer, nor
@@ -36,8 +36,8 @@ impl Check for AnnotationsFireOnce {
 #[derive(Default)]
 struct Annotations {
     standings: Standings,
-    /// By mesh and site, then by operation.
-    asked: BTreeMap<(String, String), BTreeMap<&'static str, Asked>>,
+    /// By mesh, site and operation.
+    asked: BTreeMap<String, BTreeMap<String, BTreeMap<&'static str, Asked>>>,
 }
 
 #[derive(Default)]
@@ -58,6 +58,11 @@ impl Judge for Annotations {
             _ => self.judge_write(seen, found),
         }
     }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.standings.forget(mesh);
+        self.asked.remove(mesh);
+    }
 }
 
 impl Annotations {
@@ -67,7 +72,7 @@ impl Annotations {
         }
         let site = &fact.written.site;
         let may_write = self.standings.of(mesh, site) == Standing::Writes;
-        let asked = self.asked.entry((mesh.to_owned(), site.clone())).or_default();
+        let asked = self.asked.entry(mesh.to_owned()).or_default().entry(site.clone()).or_default();
         for (operation, _) in OPERATIONS {
             let present = fact.operations.iter().any(|name| name == operation);
             let asked = asked.entry(operation).or_default();
@@ -88,7 +93,7 @@ impl Annotations {
         };
         let write = Write::of(call);
         let Some((operation, _)) = OPERATIONS.into_iter().find(|(_, of)| Some(*of) == write) else { return };
-        let asked = self.asked.get_mut(&(call.mesh.clone(), site.to_owned()));
+        let asked = self.asked.get_mut(&call.mesh).and_then(|sites| sites.get_mut(site));
         let Some(asked) = asked.and_then(|operations| operations.get_mut(operation)) else { return };
         let due = std::mem::take(&mut asked.due);
         let Some(consumed) = asked.consumed.filter(|_| !due && !asked.present) else { return };

@@ -77,6 +77,13 @@ impl Judge for Declared {
         }
     }
 
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.standings.forget(mesh);
+        self.layouts.forget(mesh);
+        self.homes.forget(mesh);
+        self.wanted.remove(mesh);
+    }
+
     fn end(&mut self, _recent: &Recent, found: &mut Found) {
         self.held.end(found);
     }

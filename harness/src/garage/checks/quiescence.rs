@@ -7,7 +7,7 @@ use serde::Deserialize as _;
 
 use super::calls::{layout_write, of_site, request};
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Found, Judge, Seen};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{self, Fact, Quiet};
 
 /// How often an operator may change one object in a quiet time. What came before may take that long to settle.
@@ -65,6 +65,12 @@ impl Judge for Quieting {
             }
             _ => {}
         }
+    }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, found: &mut Found) {
+        self.ends(mesh, found);
+        self.versions.remove(mesh);
+        self.roles.forget(mesh);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::homes::{Home, Homes, Process};
 use super::layouts::{Layouts, OfMesh};
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Found, Judge, Seen};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{ClusterFact, Fact, NodeFact};
 
 /// At its final retirement a node's pod goes only after its role is gone, and so does the finalizer of its GarageNode
@@ -56,6 +56,14 @@ impl Judge for Retirement {
             Some((mesh, Fact::Node(fact))) => self.learn_node(mesh, fact, seen, found),
             _ => {}
         }
+    }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.roles.forget(mesh);
+        self.layouts.forget(mesh);
+        self.homes.forget(mesh);
+        self.clusters.remove(mesh);
+        self.nodes.remove(mesh);
     }
 }
 

@@ -113,6 +113,12 @@ impl Standings {
         self.take(seen).unwrap_or_default();
     }
 
+    /// Forgets `mesh`.
+    pub fn forget(&mut self, mesh: &str) {
+        self.roles.forget(mesh);
+        self.meshes.remove(mesh);
+    }
+
     fn learn(&mut self, mesh: &str, fact: &ClusterFact, record: &Arc<Record>) -> Option<Confirmed> {
         if fact.written.gone {
             return None;

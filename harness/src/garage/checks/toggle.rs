@@ -81,6 +81,12 @@ impl Judge for Toggles {
         }
     }
 
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.standings.forget(mesh);
+        self.layouts.forget(mesh);
+        self.meshes.remove(mesh);
+    }
+
     fn end(&mut self, _recent: &Recent, found: &mut Found) {
         self.held.end(found);
     }
