@@ -2,17 +2,18 @@
 //!
 //! `cargo run --release -p onewriter-harness --example judging -- BASE [EVENTS]` repeats the recorded history BASE, each
 //! time with meshes, nodes and calls of its own, until it has EVENTS events (a million if nothing is said), and prints
-//! events per second of one core: read from disk, read and judged, and judged alone.
+//! events per second of processor time on one core: read from disk, read and judged, and judged alone.
 
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::Duration;
 
 use harness::checks::{Judging, Severity};
 use harness::garage::checks::all;
 use onewriter_history::{Event, History, Reader, Record};
+use rustix::time::{ClockId, clock_gettime};
 
 /// How many events are held in memory to be judged without being read.
 const HELD: usize = 200_000;
@@ -26,11 +27,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     repeat(&base, events, &path)?;
     println!("{events} events, {} MiB", fs::metadata(&path)?.len() >> 20);
 
-    let started = Instant::now();
+    let started = spent();
     let read = Reader::open(&path)?.try_fold(0_u64, |count, record| record.map(|_| count + 1))?;
     tell("read from disk", read, started);
 
-    let started = Instant::now();
+    let started = spent();
     let mut judging = Judging::new(&all());
     for record in Reader::open(&path)? {
         judging.take(record?);
@@ -41,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let held: Vec<Record> = Reader::open(&path)?.take(HELD).collect::<Result<_, _>>()?;
     let count = held.len() as u64;
-    let started = Instant::now();
+    let started = spent();
     let mut judging = Judging::new(&all());
     for record in held {
         judging.take(record);
@@ -51,8 +52,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn tell(what: &str, events: u64, started: Instant) {
-    let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX).max(1);
+/// Time that this process spent on its one thread, so that others on the machine do not count.
+fn spent() -> Duration {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    let (seconds, nanos) = (u64::try_from(spent.tv_sec), u32::try_from(spent.tv_nsec));
+    Duration::new(seconds.unwrap_or_default(), nanos.unwrap_or_default())
+}
+
+fn tell(what: &str, events: u64, started: Duration) {
+    let micros = u64::try_from(spent().saturating_sub(started).as_micros()).unwrap_or(u64::MAX).max(1);
     println!("{what}: {} events/s", events.saturating_mul(1_000_000) / micros);
 }
 

@@ -1,5 +1,7 @@
 //! One pass of all checks over a history.
 
+use std::cell::OnceCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use onewriter_history::{Event, History, Record};
@@ -7,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::expected::Expected;
 use super::{Check, Finding, Found, Judge, Recent, Seen};
+use crate::scenario::runner::CELL_CLOSED;
 
 /// What one check said.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -45,11 +48,16 @@ impl Judgement {
     }
 }
 
+/// How many events after the end of a cell its mesh is forgotten: audit entries of its teardown may come late.
+const LINGERING: u64 = 20_000;
+
 /// All checks at work on one history.
 pub struct Judging {
     bench: Vec<Seat>,
     recent: Recent,
     expected: Expected,
+    /// Meshes whose cells are over, each with the event after which it is forgotten.
+    ended: VecDeque<(u64, String)>,
 }
 
 struct Seat {
@@ -81,13 +89,15 @@ impl Judging {
             bench: checks.iter().map(|check| seat(check.as_ref())).collect(),
             recent: Recent::default(),
             expected: Expected::default(),
+            ended: VecDeque::new(),
         }
     }
 
     /// Shows the next event to every check.
     pub fn take(&mut self, record: impl Into<Arc<Record>>) {
         let record = record.into();
-        let seen = Seen { record: &record, recent: &self.recent };
+        let read = OnceCell::new();
+        let seen = Seen::new(&record, &self.recent, &read);
         for seat in &mut self.bench {
             seat.judge.take(&seen, &mut seat.found);
         }
@@ -98,16 +108,29 @@ impl Judging {
                 }
             }
             Event::State(state) => self.expected.take(state, record.seq),
+            Event::Step(step) if step.title == CELL_CLOSED => {
+                self.ended.extend(step.mesh.iter().map(|mesh| (record.seq + LINGERING, mesh.clone())));
+            }
             _ => {}
         }
+        while let Some((_, mesh)) = self.ended.pop_front_if(|(last, _)| *last < record.seq) {
+            self.forget(&mesh);
+        }
         self.recent.take(record);
+    }
+
+    fn forget(&mut self, mesh: &str) {
+        for seat in &mut self.bench {
+            seat.judge.mesh_ends(mesh, &self.recent, &mut seat.found);
+        }
+        self.recent.forget(mesh);
     }
 
     /// What every check said, in the order in which they were given, and at last whether every cell produced the
     /// findings that it declared.
     #[must_use]
     pub fn end(self) -> Vec<Judgement> {
-        let Self { bench, recent, expected } = self;
+        let Self { bench, recent, expected, .. } = self;
         let end = |mut seat: Seat| {
             seat.judge.end(&recent, &mut seat.found);
             Judgement { needs: seat.needs.to_owned(), ..seat.found.into_judgement(seat.check, seat.claim) }

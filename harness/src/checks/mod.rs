@@ -55,6 +55,10 @@ pub trait Judge: Send {
     /// Takes the next event.
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found);
 
+    /// The cell of `mesh` is over, and nothing of it will come any more: what is remembered of it can go, once what there
+    /// is to say of it is said.
+    fn mesh_ends(&mut self, _mesh: &str, _recent: &Recent, _found: &mut Found) {}
+
     /// The history has ended.
     fn end(&mut self, _recent: &Recent, _found: &mut Found) {}
 }

@@ -1,5 +1,7 @@
 //! The last events of each mesh.
 
+use std::any::Any;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -20,9 +22,20 @@ pub struct Seen<'a> {
     pub record: &'a Arc<Record>,
     /// What came just before.
     pub recent: &'a Recent,
+    read: &'a OnceCell<Box<dyn Any>>,
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
+    pub(super) fn new(record: &'a Arc<Record>, recent: &'a Recent, read: &'a OnceCell<Box<dyn Any>>) -> Self {
+        Self { record, recent, read }
+    }
+
+    /// What `read` makes of the event, made once for all checks. They must all read an event as the same type; one that
+    /// reads it otherwise gets none.
+    pub fn read<T: Any>(&self, read: impl FnOnce(&'a Record) -> T) -> Option<&'a T> {
+        self.read.get_or_init(|| Box::new(read(self.record))).downcast_ref()
+    }
+
     /// The witness whose offending event is this one.
     #[must_use]
     pub fn witness(&self) -> Option<Witness> {
@@ -50,6 +63,20 @@ struct OfMesh {
     last: u64,
 }
 
+impl OfMesh {
+    fn take(&mut self, record: Arc<Record>, is_call: bool) {
+        self.last = record.seq;
+        if !is_call {
+            self.step = Some(record);
+            return;
+        }
+        if self.calls.len() > CALLS_BEFORE {
+            self.calls.pop_front();
+        }
+        self.calls.push_back(record);
+    }
+}
+
 impl Recent {
     pub(super) fn take(&mut self, record: Arc<Record>) {
         let is_call = match &record.event {
@@ -58,20 +85,17 @@ impl Recent {
             _ => return,
         };
         let mesh = mesh_of(&record.event).unwrap_or_default();
-        if !self.meshes.contains_key(mesh) {
-            self.make_room();
-            self.meshes.insert(mesh.to_owned(), OfMesh::default());
+        if let Some(of_mesh) = self.meshes.get_mut(mesh) {
+            of_mesh.take(record, is_call);
+            return;
         }
-        let Some(of_mesh) = self.meshes.get_mut(mesh) else { return };
-        of_mesh.last = record.seq;
-        if is_call {
-            if of_mesh.calls.len() > CALLS_BEFORE {
-                of_mesh.calls.pop_front();
-            }
-            of_mesh.calls.push_back(record);
-        } else {
-            of_mesh.step = Some(record);
-        }
+        self.make_room();
+        let mesh = mesh.to_owned();
+        self.meshes.entry(mesh).or_default().take(record, is_call);
+    }
+
+    pub(super) fn forget(&mut self, mesh: &str) {
+        self.meshes.remove(mesh);
     }
 
     fn make_room(&mut self) {

@@ -11,6 +11,8 @@ use crate::failure::Failure;
 
 /// The step with which the closing of a cell begins; what comes before it is the cell itself.
 pub const CLOSE: &str = "close the cell";
+/// Title of the step with which a cell is over.
+pub const CELL_CLOSED: &str = "the cell is closed";
 
 /// Runs `cell` of `scenario` in `scope`, from its namespaces to their end.
 ///
@@ -37,7 +39,7 @@ pub async fn run_cell<S: System>(
     } else {
         scope.recorder.step(CLOSE);
         let closed = close(system, scope, stage.as_ref()).await;
-        scope.recorder.step("the cell is closed");
+        scope.recorder.step(CELL_CLOSED);
         closed
     };
     let teardown = started.elapsed().saturating_sub(duration);

@@ -6,7 +6,7 @@ use onewriter_history::{CallBegin, Event, State};
 
 use super::calls::{Open, Write, layout_write, request};
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Seen};
+use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen};
 
 /// Events explain each other: an end has its beginning, a call reaches a node that runs, a layout changes only with an
 /// event that says so, and a version is applied only by a call. What is not explained tells that the history lost
@@ -38,7 +38,8 @@ impl Check for EveryEventAccounted {
 struct Accounts {
     roles: Roles,
     open: OpenCalls<Open>,
-    nodes: BTreeMap<String, Node>,
+    /// Nodes by mesh and identity.
+    meshes: BTreeMap<String, BTreeMap<String, Node>>,
     /// Nodes at which an apply was given up by its caller, and may still come to its end.
     given_up: BTreeSet<String>,
 }
@@ -72,6 +73,11 @@ impl Judge for Accounts {
             found.add(Finding::unknown(cell, message, seen.witness()));
         }
     }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.roles.forget(mesh);
+        self.meshes.remove(mesh);
+    }
 }
 
 /// What is not explained: the mesh, if it is known, and a sentence.
@@ -82,7 +88,7 @@ impl Accounts {
         let problem = if self.open.has(begin.call) {
             Some(format!("two calls have the number {}", begin.call))
         } else {
-            match self.nodes.get_mut(&begin.node_id) {
+            match self.meshes.get_mut(&begin.mesh).and_then(|nodes| nodes.get_mut(&begin.node_id)) {
                 Some(node) if node.runs => node.see(&begin.node, begin.incarnation, begin.layout_version),
                 _ => Some(format!("a call reached node {}, which does not run", begin.node)),
             }
@@ -96,16 +102,18 @@ impl Accounts {
         if end.status.is_none() && Write::of(begin) == Some(Write::Apply) {
             self.given_up.insert(begin.node_id.clone());
         }
-        let node = self.nodes.get_mut(&begin.node_id)?;
+        let node = self.meshes.get_mut(&begin.mesh)?.get_mut(&begin.node_id)?;
         let message = node.see(&begin.node, end.incarnation, end.layout_version)?;
         Some((Some(begin.mesh.clone()), message))
     }
 
     fn process(&mut self, state: &State) {
         let text = |key: &str| state.value.get(key).and_then(serde_json::Value::as_str);
-        let (Some(node), Some(event)) = (text("nodeId"), text("event")) else { return };
+        let (Some(mesh), Some(node), Some(event)) = (&state.mesh, text("nodeId"), text("event")) else {
+            return;
+        };
         let runs = matches!(event, "started" | "resumed" | "frozen");
-        self.nodes.entry(node.to_owned()).or_default().runs = runs;
+        self.meshes.entry(mesh.clone()).or_default().entry(node.to_owned()).or_default().runs = runs;
     }
 
     fn layout(&mut self, state: &State) -> Problem {
@@ -116,7 +124,8 @@ impl Accounts {
         if !matches!(event, "applied" | "merged" | "replaced" | "reset") {
             return None;
         }
-        let known = self.nodes.entry(node.to_owned()).or_default();
+        let mesh = state.mesh.clone()?;
+        let known = self.meshes.entry(mesh).or_default().entry(node.to_owned()).or_default();
         let moved = (event != "reset").then(|| known.see(name, incarnation, from)).flatten();
         (known.incarnation, known.version) = (incarnation, to);
         let unmade = event == "applied" && !self.is_being_applied(node) && !self.given_up.remove(node);

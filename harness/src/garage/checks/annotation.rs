@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use onewriter_history::{Event, State};
-use serde::Deserialize as _;
-
 use super::calls::{Write, layout_write, of_site};
 use super::standing::{Standing, Standings};
-use crate::checks::{Check, Finding, Found, Judge, Seen};
-use crate::garage::facts::{self, ClusterFact};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
+use crate::garage::facts::{ClusterFact, Fact};
 
 /// What an annotation asked for does not happen once the annotation is consumed: neither a second time at a Writer, nor
 /// at a Follower that is promoted later (design record, deviations: blocked annotations are consumed).
@@ -39,8 +36,8 @@ impl Check for AnnotationsFireOnce {
 #[derive(Default)]
 struct Annotations {
     standings: Standings,
-    /// By mesh and site, then by operation.
-    asked: BTreeMap<(String, String), BTreeMap<&'static str, Asked>>,
+    /// By mesh, site and operation.
+    asked: BTreeMap<String, BTreeMap<String, BTreeMap<&'static str, Asked>>>,
 }
 
 #[derive(Default)]
@@ -55,24 +52,27 @@ const OPERATIONS: [(&str, Write); 2] = [("revert-layout", Write::Revert), ("skip
 
 impl Judge for Annotations {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
-        self.standings.follow(seen.record);
-        match &seen.record.event {
-            Event::State(state) if state.subject == facts::CLUSTER => self.learn(state, seen.record.seq),
-            Event::CallBegin(_) => self.judge_write(seen, found),
-            _ => {}
+        self.standings.follow(seen);
+        match Fact::seen(seen) {
+            Some((mesh, Fact::Cluster(fact))) => self.learn(mesh, fact, seen.record.seq),
+            _ => self.judge_write(seen, found),
         }
+    }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.standings.forget(mesh);
+        self.asked.remove(mesh);
     }
 }
 
 impl Annotations {
-    fn learn(&mut self, state: &State, seq: u64) {
-        let (Some(mesh), Ok(fact)) = (&state.mesh, ClusterFact::deserialize(&state.value)) else { return };
+    fn learn(&mut self, mesh: &str, fact: &ClusterFact, seq: u64) {
         if fact.written.gone || fact.connected {
             return;
         }
-        let site = fact.written.site;
-        let may_write = self.standings.of(mesh, &site) == Standing::Writes;
-        let asked = self.asked.entry((mesh.clone(), site)).or_default();
+        let site = &fact.written.site;
+        let may_write = self.standings.of(mesh, site) == Standing::Writes;
+        let asked = self.asked.entry(mesh.to_owned()).or_default().entry(site.clone()).or_default();
         for (operation, _) in OPERATIONS {
             let present = fact.operations.iter().any(|name| name == operation);
             let asked = asked.entry(operation).or_default();
@@ -93,7 +93,7 @@ impl Annotations {
         };
         let write = Write::of(call);
         let Some((operation, _)) = OPERATIONS.into_iter().find(|(_, of)| Some(*of) == write) else { return };
-        let asked = self.asked.get_mut(&(call.mesh.clone(), site.to_owned()));
+        let asked = self.asked.get_mut(&call.mesh).and_then(|sites| sites.get_mut(site));
         let Some(asked) = asked.and_then(|operations| operations.get_mut(operation)) else { return };
         let due = std::mem::take(&mut asked.due);
         let Some(consumed) = asked.consumed.filter(|_| !due && !asked.present) else { return };
@@ -109,6 +109,7 @@ impl Annotations {
 mod tests {
     use super::super::example::{Example, call, judged};
     use super::*;
+    use crate::garage::facts;
     use crate::garage::role::Role::{Follower, Writer};
     use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use super::calls::{needs_no_token, request};
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Found, Judge, Seen};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 
 /// Every call that needs a token was made with one whose owner is known. One that was not leaves open who made it.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +40,10 @@ impl Judge for Attribution {
         }
         let message = format!("nobody known made {} {} at node {}", call.method, call.path, call.node);
         found.add(Finding::unknown(self.roles.cell(&call.mesh), message, seen.witness()));
+    }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.roles.forget(mesh);
     }
 }
 

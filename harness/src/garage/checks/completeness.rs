@@ -60,6 +60,10 @@ impl Judge for Completeness {
         }
     }
 
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.roles.forget(mesh);
+    }
+
     fn end(&mut self, recent: &Recent, found: &mut Found) {
         for record in self.open.values() {
             if let Some(finding) = self.never_ended(record, recent.witness(record)) {

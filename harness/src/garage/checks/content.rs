@@ -66,15 +66,27 @@ impl Judge for Contents {
         }
     }
 
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, found: &mut Found) {
+        self.tell_unseen(mesh, found);
+        self.meshes.remove(mesh);
+        self.roles.forget(mesh);
+    }
+
     fn end(&mut self, _recent: &Recent, found: &mut Found) {
-        for (mesh, _) in self.meshes.iter().filter(|(_, mesh)| mesh.applied && !mesh.has_events) {
-            let message = "a layout was applied, and what the nodes then held was not recorded";
-            found.add(Finding::unknown(self.roles.cell(mesh), message, None));
+        for mesh in self.meshes.keys() {
+            self.tell_unseen(mesh, found);
         }
     }
 }
 
 impl Contents {
+    fn tell_unseen(&self, mesh: &str, found: &mut Found) {
+        if self.meshes.get(mesh).is_some_and(|of_mesh| of_mesh.applied && !of_mesh.has_events) {
+            let message = "a layout was applied, and what the nodes then held was not recorded";
+            found.add(Finding::unknown(self.roles.cell(mesh), message, None));
+        }
+    }
+
     fn ended(&mut self, end: &CallEnd) {
         let Some(open) = self.open.end(end.call) else { return };
         if let Some(call) = request(&open).filter(|_| end.status == Some(200)) {

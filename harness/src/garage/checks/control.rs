@@ -55,20 +55,30 @@ impl Judge for Control {
         }
     }
 
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, found: &mut Found) {
+        self.tell_unmet(mesh, found);
+        self.expected.remove(mesh);
+        self.done.remove(mesh);
+    }
+
     fn end(&mut self, _recent: &Recent, found: &mut Found) {
         if self.expectations == 0 {
             let message = "no cell said what it expects: nothing was proved";
             found.add(Finding::unknown(None, message, None));
         }
-        for (mesh, expectations) in &self.expected {
-            for (cell, expectation) in expectations {
-                self.unmet(mesh, cell.as_deref(), expectation, found);
-            }
+        for mesh in self.expected.keys() {
+            self.tell_unmet(mesh, found);
         }
     }
 }
 
 impl Control {
+    fn tell_unmet(&self, mesh: &str, found: &mut Found) {
+        for (cell, expectation) in self.expected.get(mesh).into_iter().flatten() {
+            self.unmet(mesh, cell.as_deref(), expectation, found);
+        }
+    }
+
     fn count(&mut self, call: &CallBegin) {
         let reads = call.method == "GET" && call.path.contains("Layout");
         let Some(site) = of_site(call).filter(|_| reads || call.layout_write) else { return };

@@ -12,7 +12,7 @@ use super::layouts::{Happened, Layouts, RoleValue};
 use super::recorded::Recorded;
 use super::standing::{Standing, Standings};
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
-use crate::garage::facts::{self, LayoutSeen, NodeFact, SeenRole};
+use crate::garage::facts::{self, Fact, LayoutSeen, NodeFact, SeenRole};
 
 /// Every role of a node that a Follower runs was staged by the writer, and equals the writer's declaration of that node
 /// in zone and capacity (design record, D2-A). Tags are the operator's own.
@@ -59,12 +59,14 @@ struct Staged {
 
 impl Judge for Declared {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
-        self.standings.follow(seen.record);
+        self.standings.follow(seen);
         self.recorded.take(seen.record);
         self.homes.take(seen.record);
         self.held.pass(seen.record.mono_ns, found);
+        if let Some((mesh, Fact::Node(fact))) = Fact::seen(seen) {
+            self.learn(mesh, fact);
+        }
         if let Event::State(state) = &seen.record.event {
-            self.learn(state);
             self.look(state, seen, found);
         }
         let Some((mesh, Happened::Staged { call, changes })) = self.layouts.take(seen.record) else { return };
@@ -75,22 +77,28 @@ impl Judge for Declared {
         }
     }
 
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.standings.forget(mesh);
+        self.layouts.forget(mesh);
+        self.homes.forget(mesh);
+        self.wanted.remove(mesh);
+    }
+
     fn end(&mut self, _recent: &Recent, found: &mut Found) {
         self.held.end(found);
     }
 }
 
 impl Declared {
-    fn learn(&mut self, state: &State) {
-        let (true, Some(mesh)) = (state.subject == facts::NODE, &state.mesh) else { return };
-        let Ok(fact) = NodeFact::deserialize(&state.value) else { return };
-        let (Some(node), Some(zone)) = (fact.node_id, fact.zone) else { return };
+    fn learn(&mut self, mesh: &str, fact: &NodeFact) {
+        let (Some(node), Some(zone)) = (&fact.node_id, &fact.zone) else { return };
         let capacity = fact.capacity.filter(|_| !fact.gateway);
-        let role = RoleValue { zone, capacity };
-        let site = fact.written.site;
-        self.held
-            .excuse(|held| (&held.mesh, &held.node, &held.site, &held.role) == (mesh, &node, &site, &role));
-        self.wanted.entry(mesh.clone()).or_default().insert((node, site), role);
+        let role = RoleValue { zone: zone.clone(), capacity };
+        let site = &fact.written.site;
+        self.held.excuse(|held| {
+            (held.mesh.as_str(), &held.node, &held.site, &held.role) == (mesh, node, site, &role)
+        });
+        self.wanted.entry(mesh.to_owned()).or_default().insert((node.clone(), site.clone()), role);
     }
 
     /// Whether a Follower runs `node`, and which.

@@ -52,7 +52,7 @@ struct Window {
 
 impl Judge for Following {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
-        match self.standings.take(seen.record) {
+        match self.standings.take(seen) {
             Ok(Some(confirmed)) => self.window_ends(&confirmed, seen.record, found),
             Ok(None) => {}
             Err(_) => {
@@ -69,22 +69,42 @@ impl Judge for Following {
         self.judge_write(seen, found);
     }
 
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, found: &mut Found) {
+        self.tell_unconfirmed(mesh, found);
+        self.tell_undeclared(mesh, found);
+        self.undeclared.remove(mesh);
+        self.standings.forget(mesh);
+    }
+
     fn end(&mut self, _recent: &Recent, found: &mut Found) {
-        for ((mesh, site), window) in std::mem::take(&mut self.windows) {
-            let message = format!(
-                "{site} made {} layout writes after it was demoted, and no status ever said that it follows",
-                window.writes
-            );
-            found.add(Finding::unknown(self.standings.cell(&mesh), message, Some(window.witness)));
+        let open: BTreeSet<String> = self.windows.keys().map(|(mesh, _)| mesh.clone()).collect();
+        for mesh in &open {
+            self.tell_unconfirmed(mesh, found);
         }
-        for mesh in self.undeclared.iter().filter(|mesh| !self.standings.is_declared(mesh)) {
-            let message = format!("sites called in mesh {mesh}, and nobody declared their roles");
-            found.add(Finding::unknown(None, message, None));
+        for mesh in &self.undeclared {
+            self.tell_undeclared(mesh, found);
         }
     }
 }
 
 impl Following {
+    fn tell_unconfirmed(&mut self, mesh: &str, found: &mut Found) {
+        for ((_, site), window) in self.windows.extract_if(.., |(of, _), _| of == mesh) {
+            let message = format!(
+                "{site} made {} layout writes after it was demoted, and no status ever said that it follows",
+                window.writes
+            );
+            found.add(Finding::unknown(self.standings.cell(mesh), message, Some(window.witness)));
+        }
+    }
+
+    fn tell_undeclared(&self, mesh: &str, found: &mut Found) {
+        if self.undeclared.contains(mesh) && !self.standings.is_declared(mesh) {
+            let message = format!("sites called in mesh {mesh}, and nobody declared their roles");
+            found.add(Finding::unknown(None, message, None));
+        }
+    }
+
     fn judge_write(&mut self, seen: &Seen<'_>, found: &mut Found) {
         let Some((call, site)) =
             layout_write(seen.record).and_then(|call| Some((call, call.caller.as_deref()?)))

@@ -48,6 +48,11 @@ impl Homes {
         Some(Process { mesh, node, event })
     }
 
+    /// Forgets `mesh`.
+    pub fn forget(&mut self, mesh: &str) {
+        self.meshes.remove(mesh);
+    }
+
     /// Where `node` of `mesh` runs.
     #[must_use]
     pub fn of(&self, mesh: &str, node: &str) -> Option<&Home> {

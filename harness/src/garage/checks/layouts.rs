@@ -124,6 +124,11 @@ impl Layouts {
         self.meshes.get(mesh)
     }
 
+    /// Forgets `mesh`.
+    pub fn forget(&mut self, mesh: &str) {
+        self.meshes.remove(mesh);
+    }
+
     /// Takes the next event; tells the mesh whose layout it changed, and how.
     pub fn take(&mut self, record: &Arc<Record>) -> Option<(String, Happened)> {
         match &record.event {

@@ -7,7 +7,7 @@ use onewriter_history::Record;
 
 use super::calls::{layout_write, of_site};
 use super::standing::{Standing, Standings};
-use crate::checks::{Check, Finding, Found, Judge, Seen};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 
 /// Between two changes of roles at most one site writes the layout of a mesh, whatever the roles are: two sites declared
 /// Writer are two writers (design record, "Problem"). Writes in the race window of a demotion do not count.
@@ -46,7 +46,7 @@ struct Term {
 
 impl Judge for Terms {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
-        self.standings.follow(seen.record);
+        self.standings.follow(seen);
         let Some((call, site)) = layout_write(seen.record).and_then(|call| Some((call, of_site(call)?)))
         else {
             return;
@@ -69,6 +69,11 @@ impl Judge for Terms {
             );
             found.add(Finding::violation(self.standings.cell(&call.mesh), message, seen.witness()));
         }
+    }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.standings.forget(mesh);
+        self.meshes.remove(mesh);
     }
 }
 

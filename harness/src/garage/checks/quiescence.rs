@@ -7,8 +7,8 @@ use serde::Deserialize as _;
 
 use super::calls::{layout_write, of_site, request};
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Found, Judge, Seen};
-use crate::garage::facts::{self, Quiet, Written};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
+use crate::garage::facts::{self, Fact, Quiet};
 
 /// How often an operator may change one object in a quiet time. What came before may take that long to settle.
 const SETTLING: u64 = 2;
@@ -56,7 +56,7 @@ impl Judge for Quieting {
         match &seen.record.event {
             Event::CallBegin(_) if !self.quiet.is_empty() => self.called(seen, found),
             Event::State(state) if state.subject == facts::QUIET => self.turn(state, found),
-            Event::State(state) => self.written(state, seen, found),
+            Event::State(_) => self.written(seen, found),
             Event::Step(step) if step.title == "close the cell" => {
                 if let Some(mesh) = &step.mesh {
                     self.ends(mesh, found);
@@ -65,6 +65,12 @@ impl Judge for Quieting {
             }
             _ => {}
         }
+    }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, found: &mut Found) {
+        self.ends(mesh, found);
+        self.versions.remove(mesh);
+        self.roles.forget(mesh);
     }
 }
 
@@ -103,14 +109,11 @@ impl Quieting {
         }
     }
 
-    fn written(&mut self, state: &State, seen: &Seen<'_>, found: &mut Found) {
-        if !matches!(state.subject.as_str(), facts::CLUSTER | facts::NODE | facts::OBJECT) {
-            return;
-        }
-        let (Some(mesh), Ok(written)) = (&state.mesh, Written::deserialize(&state.value)) else { return };
-        let kind = state.value.get("resource").and_then(serde_json::Value::as_str).unwrap_or(&state.subject);
-        let object = format!("{kind} {} at {}", written.name, written.site);
-        let before = self.versions.entry(mesh.clone()).or_default();
+    fn written(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        let Some((mesh, fact)) = Fact::seen(seen) else { return };
+        let written = fact.written();
+        let object = format!("{} {} at {}", fact.kind(), written.name, written.site);
+        let before = self.versions.entry(mesh.to_owned()).or_default();
         let before = before.insert(object.clone(), written.resource_version.clone());
         let unchanged = before.as_ref().is_none_or(|before| *before == written.resource_version);
         let Some(time) = self.quiet.get_mut(mesh) else { return };

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use onewriter_history::{Event, State};
-use serde::Deserialize as _;
-
 use super::homes::{Home, Homes, Process};
 use super::layouts::{Layouts, OfMesh};
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Found, Judge, Seen};
-use crate::garage::facts::{self, ClusterFact, NodeFact};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
+use crate::garage::facts::{ClusterFact, Fact, NodeFact};
 
 /// At its final retirement a node's pod goes only after its role is gone, and so does the finalizer of its GarageNode
 /// (design record, "Behavior matrix": scale-down, drain, delete; D3).
@@ -54,21 +51,26 @@ impl Judge for Retirement {
         if let Some(Process { mesh, node, event: "stopped" }) = self.homes.take(seen.record) {
             self.pod_goes(mesh, node, seen, found);
         }
-        let Event::State(state) = &seen.record.event else { return };
-        match state.subject.as_str() {
-            facts::CLUSTER => self.learn_cluster(state),
-            facts::NODE => self.learn_node(state, seen, found),
+        match Fact::seen(seen) {
+            Some((mesh, Fact::Cluster(fact))) => self.learn_cluster(mesh, fact),
+            Some((mesh, Fact::Node(fact))) => self.learn_node(mesh, fact, seen, found),
             _ => {}
         }
+    }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.roles.forget(mesh);
+        self.layouts.forget(mesh);
+        self.homes.forget(mesh);
+        self.clusters.remove(mesh);
+        self.nodes.remove(mesh);
     }
 }
 
 impl Retirement {
-    fn learn_cluster(&mut self, state: &State) {
-        let (Some(mesh), Ok(mut fact)) = (&state.mesh, ClusterFact::deserialize(&state.value)) else {
-            return;
-        };
-        let clusters = self.clusters.entry(mesh.clone()).or_default();
+    fn learn_cluster(&mut self, mesh: &str, fact: &ClusterFact) {
+        let mut fact = fact.clone();
+        let clusters = self.clusters.entry(mesh.to_owned()).or_default();
         let key = (fact.written.site.clone(), fact.written.name.clone());
         // The answer to the last write of a deleted object may be without its spec.
         if fact.written.gone && fact.deletion_policy.is_none() {
@@ -77,19 +79,18 @@ impl Retirement {
         clusters.insert(key, fact);
     }
 
-    fn learn_node(&mut self, state: &State, seen: &Seen<'_>, found: &mut Found) {
-        let (Some(mesh), Ok(mut fact)) = (&state.mesh, NodeFact::deserialize(&state.value)) else { return };
+    fn learn_node(&mut self, mesh: &str, fact: &NodeFact, seen: &Seen<'_>, found: &mut Found) {
+        let mut fact = fact.clone();
         let key = (fact.written.site.clone(), fact.written.name.clone());
-        let nodes = self.nodes.entry(mesh.clone()).or_default();
-        if let Some(known) = nodes.get(&key) {
-            fact.node_id = fact.node_id.or_else(|| known.node_id.clone());
-            if known.written.gone && fact.written.gone {
-                return;
-            }
-        }
-        let gone = fact.written.gone;
+        let nodes = self.nodes.entry(mesh.to_owned()).or_default();
+        let known = nodes.get(&key);
+        let again = fact.written.gone && known.is_some_and(|known| known.written.gone);
+        fact.node_id = fact.node_id.or_else(|| known.and_then(|known| known.node_id.clone()));
         nodes.insert(key, fact.clone());
-        if gone && let Some(node) = &fact.node_id {
+        if fact.written.gone
+            && !again
+            && let Some(node) = &fact.node_id
+        {
             self.finalizer_goes(mesh, node, &fact, seen, found);
         }
     }
@@ -156,6 +157,7 @@ impl Retirement {
 mod tests {
     use super::super::example::{Example, call, judged, layout, removal, role};
     use super::*;
+    use crate::garage::facts;
     use serde_json::{Value, json};
 
     fn applied(example: Example, change: Value, version: u64) -> Example {

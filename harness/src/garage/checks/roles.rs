@@ -56,6 +56,11 @@ impl Roles {
         self.take(record).unwrap_or_default();
     }
 
+    /// Forgets `mesh`.
+    pub fn forget(&mut self, mesh: &str) {
+        self.meshes.remove(mesh);
+    }
+
     /// The roles in `mesh`.
     pub fn in_mesh(&self, mesh: &str) -> impl Iterator<Item = (&str, Role)> {
         let roles = self.meshes.get(mesh).map(|declared| &declared.roles);

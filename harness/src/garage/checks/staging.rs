@@ -8,7 +8,7 @@ use onewriter_history::{CallBegin, Event, Record};
 use super::calls::{Open, layout_write, request};
 use super::layouts::{Happened, Layouts, Pending};
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Seen};
+use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen};
 
 /// A change that was staged and answered 200 vanishes only by an apply or revert of a writer that had seen it.
 ///
@@ -41,8 +41,8 @@ struct Staging {
     roles: Roles,
     layouts: Layouts,
     open: OpenCalls<Open>,
-    /// When each caller last began a read that was answered, by mesh and caller, then by node.
-    reads: BTreeMap<(String, String), BTreeMap<String, u64>>,
+    /// When each caller last began a read that was answered, by mesh, caller and node.
+    reads: BTreeMap<String, BTreeMap<String, BTreeMap<String, u64>>>,
 }
 
 impl Judge for Staging {
@@ -72,6 +72,12 @@ impl Judge for Staging {
             _ => {}
         }
     }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.roles.forget(mesh);
+        self.layouts.forget(mesh);
+        self.reads.remove(mesh);
+    }
 }
 
 /// A staging that another writer took without having seen it.
@@ -92,23 +98,32 @@ impl Staging {
             }
             Event::CallEnd(end) => {
                 let Some(open) = self.open.end(end.call).filter(|_| end.status == Some(200)) else { return };
-                let Some((call, caller)) = request(&open).and_then(|c| Some((c, c.caller.clone()?))) else {
-                    return;
-                };
-                let reads = self.reads.entry((call.mesh.clone(), caller)).or_default();
-                reads.insert(call.node_id.clone(), open.seq);
+                if let Some(call) = request(&open) {
+                    self.remember(call, open.seq);
+                }
             }
             _ => {}
         }
     }
 
+    fn remember(&mut self, call: &CallBegin, seq: u64) {
+        let Some(caller) = &call.caller else { return };
+        let known = self.reads.get_mut(&call.mesh).and_then(|callers| callers.get_mut(caller));
+        if let Some(last) = known.and_then(|nodes| nodes.get_mut(&call.node_id)) {
+            *last = seq;
+            return;
+        }
+        let callers = self.reads.entry(call.mesh.clone()).or_default();
+        callers.entry(caller.clone()).or_default().insert(call.node_id.clone(), seq);
+    }
+
     fn unseen(&self, taker: &Record, pending: &Pending) -> Option<Unseen> {
         let (taker, stager) = (layout_write(taker)?, layout_write(&pending.call)?);
-        let (by, who) = (stager.caller.clone()?, taker.caller.clone()?);
-        if by == who {
+        let (by, who) = (stager.caller.clone()?, taker.caller.as_ref()?);
+        if by == *who {
             return None;
         }
-        let reads = self.reads.get(&(taker.mesh.clone(), who));
+        let reads = self.reads.get(&taker.mesh).and_then(|callers| callers.get(who));
         let since = |seq: &u64| *seq > pending.answered;
         if reads.and_then(|reads| reads.get(&stager.node_id)).is_some_and(since) {
             return None;

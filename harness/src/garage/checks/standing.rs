@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use onewriter_history::{Event, Record};
-use serde::Deserialize as _;
 
 use super::roles::{Roles, Unreadable};
-use crate::garage::facts::{self, ClusterFact};
+use crate::checks::Seen;
+use crate::garage::facts::{self, ClusterFact, Fact};
 use crate::garage::role::Role;
 
 /// What a site may do at a moment.
@@ -91,9 +91,9 @@ impl OfSite {
 
 impl Standings {
     /// Takes the next event. A demotion that it confirms is returned.
-    pub fn take(&mut self, record: &Arc<Record>) -> Result<Option<Confirmed>, Unreadable> {
-        let Event::State(state) = &record.event else { return Ok(None) };
-        if let Some(mesh) = self.roles.take(record)? {
+    pub fn take(&mut self, seen: &Seen<'_>) -> Result<Option<Confirmed>, Unreadable> {
+        let Event::State(state) = &seen.record.event else { return Ok(None) };
+        if let Some(mesh) = self.roles.take(seen.record)? {
             let of_mesh = self.meshes.entry(mesh.to_owned()).or_default();
             for (site, role) in self.roles.in_mesh(mesh) {
                 let of_site = of_mesh.sites.entry(site.to_owned()).or_default();
@@ -104,14 +104,19 @@ impl Standings {
         if state.subject != facts::CLUSTER {
             return Ok(None);
         }
-        let fact = ClusterFact::deserialize(&state.value).map_err(|_| Unreadable)?;
-        let mesh = state.mesh.as_deref().ok_or(Unreadable)?;
-        Ok(if fact.connected { None } else { self.learn(mesh, &fact, record) })
+        let Some((mesh, Fact::Cluster(fact))) = Fact::seen(seen) else { return Err(Unreadable) };
+        Ok(if fact.connected { None } else { self.learn(mesh, fact, seen.record) })
     }
 
     /// Takes the next event where unreadable ones are another check's matter.
-    pub fn follow(&mut self, record: &Arc<Record>) {
-        self.take(record).unwrap_or_default();
+    pub fn follow(&mut self, seen: &Seen<'_>) {
+        self.take(seen).unwrap_or_default();
+    }
+
+    /// Forgets `mesh`.
+    pub fn forget(&mut self, mesh: &str) {
+        self.roles.forget(mesh);
+        self.meshes.remove(mesh);
     }
 
     fn learn(&mut self, mesh: &str, fact: &ClusterFact, record: &Arc<Record>) -> Option<Confirmed> {

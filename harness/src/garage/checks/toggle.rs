@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onewriter_history::{Event, Record, State};
-use serde::Deserialize as _;
+use onewriter_history::{Event, Record};
 
 use super::calls::layout_write;
 use super::deferred::Deferred;
@@ -11,7 +10,7 @@ use super::layouts::{Change, Happened, Layouts};
 use super::recorded::Recorded;
 use super::standing::Standings;
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
-use crate::garage::facts::{self, Written};
+use crate::garage::facts::{self, Fact};
 
 /// Within one term no role goes from A to B and back to A, unless something asked for it: a change of the spec of a
 /// GarageCluster or GarageNode by somebody else than the operator, or a step with `asks: "roles"` in its detail.
@@ -64,10 +63,10 @@ struct Staged {
 
 impl Judge for Toggles {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
-        self.standings.follow(seen.record);
+        self.standings.follow(seen);
         self.recorded.take(seen.record);
         self.held.pass(seen.record.mono_ns, found);
-        if let Some(mesh) = self.asks(seen.record) {
+        if let Some(mesh) = self.asks(seen) {
             self.meshes.entry(mesh.clone()).or_default().asked = seen.record.seq;
             self.held.excuse(|held| *held == mesh);
         }
@@ -82,6 +81,12 @@ impl Judge for Toggles {
         }
     }
 
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.standings.forget(mesh);
+        self.layouts.forget(mesh);
+        self.meshes.remove(mesh);
+    }
+
     fn end(&mut self, _recent: &Recent, found: &mut Found) {
         self.held.end(found);
     }
@@ -89,25 +94,20 @@ impl Judge for Toggles {
 
 impl Toggles {
     /// The mesh for which this event asks for other roles, if it does.
-    fn asks(&mut self, record: &Record) -> Option<String> {
-        match &record.event {
-            Event::Step(step) => {
-                let asks = step.detail.as_ref()?.get("asks")?.as_str()? == "roles";
-                step.mesh.clone().filter(|_| asks)
-            }
-            Event::State(state) if matches!(state.subject.as_str(), facts::CLUSTER | facts::NODE) => {
-                self.changes_spec(state).then(|| state.mesh.clone())?
-            }
-            _ => None,
+    fn asks(&mut self, seen: &Seen<'_>) -> Option<String> {
+        if let Event::Step(step) = &seen.record.event {
+            let asks = step.detail.as_ref()?.get("asks")?.as_str()? == "roles";
+            return step.mesh.clone().filter(|_| asks);
         }
+        let (mesh, fact) = Fact::seen(seen)?;
+        let asks = !matches!(fact, Fact::Object(_)) && self.changes_spec(mesh, fact);
+        asks.then(|| mesh.to_owned())
     }
 
-    fn changes_spec(&mut self, state: &State) -> bool {
-        let (Some(mesh), Ok(written)) = (&state.mesh, Written::deserialize(&state.value)) else {
-            return false;
-        };
-        let generations = &mut self.meshes.entry(mesh.clone()).or_default().generations;
-        let key = (format!("{}/{}", written.site, state.subject), written.name);
+    fn changes_spec(&mut self, mesh: &str, fact: &Fact) -> bool {
+        let written = fact.written();
+        let generations = &mut self.meshes.entry(mesh.to_owned()).or_default().generations;
+        let key = (format!("{}/{}", written.site, fact.kind()), written.name.clone());
         let before = generations.insert(key, written.generation);
         before != Some(written.generation) && !facts::is_operator(&written.by)
     }

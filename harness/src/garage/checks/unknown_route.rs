@@ -6,7 +6,7 @@ use onewriter_history::{CallBegin, Event};
 
 use super::calls::{Open, of_site, request};
 use super::standing::{Standing, Standings};
-use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Seen};
+use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen};
 
 /// A Follower's request that could change something goes to a known route. One to a route that Garage or the checks do
 /// not know might be a layout write of a later version: then nobody can tell.
@@ -39,7 +39,7 @@ struct Routes {
 
 impl Judge for Routes {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
-        self.standings.follow(seen.record);
+        self.standings.follow(seen);
         match &seen.record.event {
             Event::CallBegin(call) if self.is_suspicious(call) => {
                 if is_known(call) {
@@ -57,6 +57,10 @@ impl Judge for Routes {
             }
             _ => {}
         }
+    }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.standings.forget(mesh);
     }
 }
 

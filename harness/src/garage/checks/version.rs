@@ -6,7 +6,7 @@ use onewriter_history::{Event, State};
 
 use super::calls::Open;
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Seen};
+use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen};
 
 /// Within one incarnation of a node's layout its version never goes back. A wipe or purge begins a new incarnation.
 #[derive(Debug, Clone, Copy)]
@@ -34,8 +34,8 @@ impl Check for VersionsMoveForward {
 struct Versions {
     roles: Roles,
     open: OpenCalls<Open>,
-    /// The last version of each node's layout, by node and incarnation.
-    nodes: BTreeMap<String, BTreeMap<u64, u64>>,
+    /// The last version of each node's layout, by mesh, node and incarnation.
+    meshes: BTreeMap<String, BTreeMap<String, BTreeMap<u64, u64>>>,
 }
 
 /// What a record shows of a node's layout.
@@ -71,14 +71,23 @@ impl Judge for Versions {
             _ => {}
         }
     }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.roles.forget(mesh);
+        self.meshes.remove(mesh);
+    }
 }
 
 impl Versions {
     fn observe(&mut self, observed: &Observed<'_>, seen: &Seen<'_>, found: &mut Found) {
         let Observed { mesh, node, incarnation, version } = *observed;
-        let known = match self.nodes.get_mut(node) {
+        if !self.meshes.contains_key(mesh) {
+            self.meshes.insert(mesh.to_owned(), BTreeMap::new());
+        }
+        let Some(nodes) = self.meshes.get_mut(mesh) else { return };
+        let known = match nodes.get_mut(node) {
             Some(incarnations) => incarnations.entry(incarnation).or_insert(version),
-            None => self.nodes.entry(node.to_owned()).or_default().entry(incarnation).or_insert(version),
+            None => nodes.entry(node.to_owned()).or_default().entry(incarnation).or_insert(version),
         };
         if version < *known {
             let message = format!("node {node} went back from layout version {known} to {version}");

@@ -22,9 +22,11 @@ pub use cluster::ClusterFact;
 pub use node::NodeFact;
 pub use object::ObjectFact;
 
-use onewriter_history::{Audit, State};
+use onewriter_history::{Audit, Event, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use crate::checks::Seen;
 
 /// Subject of the state of a GarageCluster.
 pub const CLUSTER: &str = "garage-cluster";
@@ -69,6 +71,63 @@ pub struct SeenRole {
     pub zone: String,
     /// Bytes; none for a gateway.
     pub capacity: Option<u64>,
+}
+
+/// A fact about an object, as checks read it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fact {
+    /// Of a GarageCluster.
+    Cluster(ClusterFact),
+    /// Of a GarageNode.
+    Node(NodeFact),
+    /// Of any other object.
+    Object(ObjectFact),
+}
+
+impl Fact {
+    /// The fact in `state`; none if it is about something else or cannot be read.
+    fn of(state: &State) -> Option<Self> {
+        match state.subject.as_str() {
+            CLUSTER => ClusterFact::deserialize(&state.value).ok().map(Self::Cluster),
+            NODE => NodeFact::deserialize(&state.value).ok().map(Self::Node),
+            OBJECT => ObjectFact::deserialize(&state.value).ok().map(Self::Object),
+            _ => None,
+        }
+    }
+
+    /// The fact that an event is, with its mesh. It is read once for all checks.
+    #[must_use]
+    pub fn seen<'a>(seen: &Seen<'a>) -> Option<(&'a str, &'a Self)> {
+        let Event::State(state) = &seen.record.event else { return None };
+        if !matches!(state.subject.as_str(), CLUSTER | NODE | OBJECT) {
+            return None;
+        }
+        let fact = seen.read(|record| match &record.event {
+            Event::State(state) => Self::of(state),
+            _ => None,
+        });
+        Some((state.mesh.as_deref()?, fact?.as_ref()?))
+    }
+
+    /// The write that it is about.
+    #[must_use]
+    pub fn written(&self) -> &Written {
+        match self {
+            Self::Cluster(fact) => &fact.written,
+            Self::Node(fact) => &fact.written,
+            Self::Object(fact) => &fact.written,
+        }
+    }
+
+    /// What kind of object it is about.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Cluster(_) => CLUSTER,
+            Self::Node(_) => NODE,
+            Self::Object(fact) => &fact.resource,
+        }
+    }
 }
 
 /// Whether `user` is the operator under test.

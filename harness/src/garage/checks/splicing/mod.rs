@@ -7,7 +7,7 @@ mod splices;
 
 use std::path::Path;
 
-use onewriter_history::{Event, Header, History, Moment, Source};
+use onewriter_history::{Event, Header, History, Log, Moment, Source, Step};
 use proptest::prelude::*;
 use rstest::rstest;
 
@@ -62,6 +62,27 @@ fn every_splice_fits_the_made_history() {
     let events = made::history(&made::Plan::default());
     for splice in splices::all() {
         assert!(splice.apply(&events, 0).is_some(), "`{}` finds nothing to splice", splice.name);
+    }
+}
+
+/// The history with its cell closed, and so much after it that the cell's mesh is forgotten.
+fn long_over(mut events: Events) -> Events {
+    let moment = events[events.len() - 1].0;
+    let (cell, mesh) = (Some("cell".to_owned()), Some("m1".to_owned()));
+    let title = crate::scenario::runner::CELL_CLOSED.to_owned();
+    events.push((moment, Event::Step(Step { cell, mesh, title, detail: None })));
+    let line = Event::Log(Log { site: None, program: "operator".to_owned(), line: String::new() });
+    events.extend(std::iter::repeat_n((moment, line), 20_002));
+    events
+}
+
+#[test]
+fn what_a_cell_lacked_is_told_though_its_mesh_is_forgotten() {
+    let events = made::history(&made::Plan::default());
+    assert_eq!(findings(&long_over(events.clone())), []);
+    for splice in splices::all() {
+        let found = splice.apply(&events, 0).map(|spliced| findings(&long_over(spliced))).unwrap_or_default();
+        assert!(found.iter().any(|(check, _)| check == splice.noticed_by), "`{}` was forgotten", splice.name);
     }
 }
 
