@@ -14,7 +14,7 @@ use harness::pair::federation::PairOptions;
 use harness::report::VerdictKind;
 use harness::report::summary::Summary;
 use harness::run::observer::Silent;
-use harness::run::{RunDirectory, RunOptions, execute};
+use harness::run::{RunDirectory, RunOptions, execute, write_verdict};
 use harness::scenario::system::{Planned, plan};
 use harness::scenario::{Abort, AbortSwitch, Blame, Limits};
 use harness::supervisor::{Client, StateRoot, Wanted};
@@ -67,6 +67,7 @@ async fn trial(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed>
     if verdict.verdict == VerdictKind::Pass {
         return Ok(());
     }
+    write_verdict(&directory, &verdict, None).map_err(|error| chain(error.as_ref()))?;
     let summary = Summary::of(&verdict).with_artifacts(directory.path());
     Err(format!("{summary}artifacts: {}", directory.path().display()).into())
 }

@@ -2,9 +2,11 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -40,25 +42,46 @@ pub(crate) struct Browser {
     http: reqwest::Client,
     session: String,
     folder: TempDir,
-    driver: Driver,
+    _driver: Driver,
 }
 
-/// The driver's process. It ends its browser when its session is deleted, which [`Browser::close`] awaits.
-struct Driver(Child);
+/// How long a browser may take to end.
+const QUIT: Duration = Duration::from_secs(10);
+
+/// The driver's process, and the session that it holds.
+struct Driver {
+    process: Child,
+    port: u16,
+    session: Option<String>,
+}
 
 impl Drop for Driver {
+    /// Also after a failed assertion: the browser is no child of ours, and would outlive its driver.
     fn drop(&mut self) {
-        // It may have ended by itself; nothing is left to do then.
-        drop(self.0.kill());
-        drop(self.0.wait());
+        if let Some(session) = &self.session {
+            let request =
+                format!("DELETE /session/{session} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
+            let ended = TcpStream::connect(("127.0.0.1", self.port)).and_then(|mut stream| {
+                stream.write_all(request.as_bytes())?;
+                stream.set_read_timeout(Some(QUIT))?;
+                // It answers when the browser is gone, and then keeps the connection.
+                stream.read_exact(&mut [0])
+            });
+            // Nothing more can be done about a driver that does not answer.
+            drop(ended);
+        }
+        drop(self.process.kill());
+        drop(self.process.wait());
     }
 }
 
 impl Browser {
     pub(crate) async fn start(programs: &Programs) -> Self {
-        let mut driver =
-            Driver(Command::new(&programs.driver).arg("--port=0").stdout(Stdio::piped()).spawn().unwrap());
-        let base = format!("http://127.0.0.1:{}", port(&mut driver.0));
+        let mut process =
+            Command::new(&programs.driver).arg("--port=0").stdout(Stdio::piped()).spawn().unwrap();
+        let port = port(&mut process);
+        let mut driver = Driver { process, port, session: None };
+        let base = format!("http://127.0.0.1:{port}");
         let folder = tempfile::tempdir().unwrap();
         let profile = format!("--user-data-dir={}", folder.path().join("profile").display());
         let arguments = [
@@ -78,8 +101,9 @@ impl Browser {
         }}});
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         let made = send(&http, &format!("{base}/session"), &wanted).await;
-        let session = format!("{base}/session/{}", made["sessionId"].as_str().unwrap());
-        Self { http, session, folder, driver }
+        driver.session = made["sessionId"].as_str().map(str::to_owned);
+        let session = format!("{base}/session/{}", driver.session.as_ref().unwrap());
+        Self { http, session, folder, _driver: driver }
     }
 
     /// Opens a page from disk, and waits until it has drawn.
@@ -117,12 +141,6 @@ impl Browser {
     pub(crate) async fn complaints(&self) -> Vec<Value> {
         let log = self.command("se/log", &json!({"type": "browser"})).await;
         log.as_array().unwrap().clone()
-    }
-
-    /// Ends the browser, and waits for it.
-    pub(crate) async fn close(self) {
-        self.http.delete(&self.session).send().await.unwrap();
-        drop(self.driver);
     }
 
     /// Saves the page in several sizes and both colour schemes, if pictures are wanted.

@@ -14,7 +14,6 @@ pub(crate) fn opens_from_disk(runtime: &Runtime, programs: &Programs) {
             browser.run("return performance.getEntriesByType('resource').map((entry) => entry.name)").await;
         assert_eq!(loaded, json!([]));
         assert_eq!(browser.complaints().await, Vec::<Value>::new());
-        browser.close().await;
     });
 }
 
@@ -29,7 +28,6 @@ pub(crate) fn draws_lanes(runtime: &Runtime, programs: &Programs) {
             assert!(pixels(&browser, kind).await > 20, "marks of kind {kind} are drawn");
         }
         assert_eq!(pixels(&browser, "log").await, 0, "what did not happen is not drawn");
-        browser.close().await;
     });
 }
 
@@ -67,7 +65,6 @@ pub(crate) fn filters(runtime: &Runtime, programs: &Programs) {
         let choose = "const cell = document.getElementById('cell'); cell.value = '1'; cell.dispatchEvent(new Event('change'))";
         assert_eq!(browser.after(choose).await["count"], "9", "all but the run's own step");
         assert_eq!(browser.complaints().await, Vec::<Value>::new());
-        browser.close().await;
     });
 }
 
@@ -91,7 +88,6 @@ pub(crate) fn jumps_to_the_first_violation(runtime: &Runtime, programs: &Program
         assert_eq!(browser.run("return location.hash").await, "#event-11");
         browser.pictures("selected").await;
         assert_eq!(browser.complaints().await, Vec::<Value>::new());
-        browser.close().await;
     });
 }
 
@@ -117,7 +113,6 @@ pub(crate) fn keyboard(runtime: &Runtime, programs: &Programs) {
         let last_step = browser.after(&press("ArrowRight")).await["selected"].clone();
         assert_eq!((first_step, last_step), (json!("3"), json!("13")));
         assert_eq!(browser.after(&press("Escape")).await["selected"], "");
-        browser.close().await;
     });
 }
 
@@ -130,7 +125,6 @@ pub(crate) fn hostile_texts(runtime: &Runtime, programs: &Programs) {
         let title = browser.run("return document.title").await;
         assert!(title.as_str().unwrap().contains("<script>window.harmed"), "{title}");
         assert_eq!(browser.complaints().await, Vec::<Value>::new());
-        browser.close().await;
     });
 }
 
@@ -146,6 +140,5 @@ pub(crate) fn hundred_thousand_events(runtime: &Runtime, programs: &Programs) {
         let type_in = "const text = document.getElementById('text'); text.value = 'UpdateClusterLayout'; text.dispatchEvent(new Event('input'))";
         assert_eq!(browser.after(type_in).await["count"], "1");
         assert_eq!(browser.complaints().await, Vec::<Value>::new());
-        browser.close().await;
     });
 }
