@@ -8,6 +8,7 @@ use std::error::Error;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use harness::checks::{Judging, Severity};
@@ -40,12 +41,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     tell("read and judged", read, started);
     println!("most memory so far: {}", peak()?);
 
-    let held: Vec<Record> = Reader::open(&path)?.take(HELD).collect::<Result<_, _>>()?;
+    let held = Reader::open(&path)?.take(HELD).map(|record| record.map(Arc::new));
+    let held: Vec<Arc<Record>> = held.collect::<Result<_, _>>()?;
     let count = held.len() as u64;
     let started = spent();
     let mut judging = Judging::new(&all());
-    for record in held {
-        judging.take(record);
+    for record in &held {
+        judging.take(record.clone());
     }
     report(judging);
     tell("judged alone", count, started);

@@ -11,7 +11,7 @@
 //! | [`header`] | the first line, and the schema's name |
 //! | [`reader`] | reading a small file whole, and what can be wrong with one |
 //! | [`stream`] | reading a file of any size, one event at a time |
-//! | [`line`] | reading one line fast |
+//! | [`mod@line`] | reading one line fast |
 //! | [`writer`] | appending, so that a kill tears at most the last line |
 //! | [`clock`] | the two clocks |
 //! | [`schema`] | the published JSON Schema |

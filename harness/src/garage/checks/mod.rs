@@ -20,7 +20,7 @@
 //!
 //! What they share: [`calls`] (what a call is), [`roles`] and [`standing`] (who may write), [`layouts`] (the layout that
 //! recorded writes make), [`homes`] (who runs which node), [`recorded`] and [`deferred`] (facts that a history has, and
-//! that come late).
+//! that come late), [`mod@slot`] (maps that hardly grow).
 
 pub mod accounting;
 pub mod annotation;
@@ -39,6 +39,7 @@ pub mod quiescence;
 pub mod recorded;
 pub mod retirement;
 pub mod roles;
+pub mod slot;
 pub mod staging;
 pub mod standing;
 pub mod toggle;

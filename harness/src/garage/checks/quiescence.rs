@@ -7,6 +7,7 @@ use serde::Deserialize as _;
 
 use super::calls::{layout_write, of_site, request};
 use super::roles::Roles;
+use super::slot::slot;
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{self, Fact, Quiet};
 
@@ -40,9 +41,11 @@ impl Check for Quiescence {
 struct Quieting {
     roles: Roles,
     quiet: BTreeMap<String, QuietTime>,
-    /// Version of each object by mesh, then by site, kind and name.
-    versions: BTreeMap<String, BTreeMap<String, String>>,
+    versions: BTreeMap<String, OfSites>,
 }
+
+/// Version of each object, by site, kind and name.
+type OfSites = BTreeMap<String, BTreeMap<String, BTreeMap<String, String>>>;
 
 #[derive(Default)]
 struct QuietTime {
@@ -112,14 +115,16 @@ impl Quieting {
     fn written(&mut self, seen: &Seen<'_>, found: &mut Found) {
         let Some((mesh, fact)) = Fact::seen(seen) else { return };
         let written = fact.written();
-        let object = format!("{} {} at {}", fact.kind(), written.name, written.site);
-        let before = self.versions.entry(mesh.to_owned()).or_default();
-        let before = before.insert(object.clone(), written.resource_version.clone());
-        let unchanged = before.as_ref().is_none_or(|before| *before == written.resource_version);
+        let of_mesh = slot(&mut self.versions, mesh);
+        let of_kind = of_mesh.and_then(|sites| slot(slot(sites, &written.site)?, fact.kind()));
+        let Some(version) = of_kind.and_then(|names| slot(names, &written.name)) else { return };
+        let unchanged = version.is_empty() || *version == written.resource_version;
+        version.clone_from(&written.resource_version);
         let Some(time) = self.quiet.get_mut(mesh) else { return };
         if unchanged || !facts::is_operator(&written.by) {
             return;
         }
+        let object = format!("{} {} at {}", fact.kind(), written.name, written.site);
         let changes = time.changes.entry(object.clone()).or_default();
         *changes += 1;
         if *changes == SETTLING + 1 {

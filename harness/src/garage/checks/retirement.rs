@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::homes::{Home, Homes, Process};
 use super::layouts::{Layouts, OfMesh};
 use super::roles::Roles;
+use super::slot::slot;
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{ClusterFact, Fact, NodeFact};
 
@@ -39,9 +40,19 @@ struct Retirement {
     roles: Roles,
     layouts: Layouts,
     homes: Homes,
-    /// GarageClusters, and GarageNodes, by mesh, then by site and name.
+    /// GarageClusters by mesh, then by site and name.
     clusters: BTreeMap<String, BTreeMap<(String, String), ClusterFact>>,
-    nodes: BTreeMap<String, BTreeMap<(String, String), NodeFact>>,
+    /// GarageNodes by mesh, site and name.
+    nodes: BTreeMap<String, BTreeMap<String, BTreeMap<String, Known>>>,
+}
+
+/// What is known of a GarageNode.
+#[derive(Default)]
+struct Known {
+    node_id: Option<String>,
+    external: bool,
+    deleting: bool,
+    gone: bool,
 }
 
 impl Judge for Retirement {
@@ -80,18 +91,19 @@ impl Retirement {
     }
 
     fn learn_node(&mut self, mesh: &str, fact: &NodeFact, seen: &Seen<'_>, found: &mut Found) {
-        let mut fact = fact.clone();
-        let key = (fact.written.site.clone(), fact.written.name.clone());
-        let nodes = self.nodes.entry(mesh.to_owned()).or_default();
-        let known = nodes.get(&key);
-        let again = fact.written.gone && known.is_some_and(|known| known.written.gone);
-        fact.node_id = fact.node_id.or_else(|| known.and_then(|known| known.node_id.clone()));
-        nodes.insert(key, fact.clone());
-        if fact.written.gone
-            && !again
-            && let Some(node) = &fact.node_id
+        let written = &fact.written;
+        let of_site = slot(&mut self.nodes, mesh).and_then(|sites| slot(sites, &written.site));
+        let Some(known) = of_site.and_then(|names| slot(names, &written.name)) else { return };
+        if fact.node_id.is_some() {
+            known.node_id.clone_from(&fact.node_id);
+        }
+        (known.external, known.deleting) = (fact.external, written.deleting);
+        let before = std::mem::replace(&mut known.gone, written.gone);
+        if written.gone
+            && !before
+            && let Some(node) = known.node_id.clone()
         {
-            self.finalizer_goes(mesh, node, &fact, seen, found);
+            self.finalizer_goes(mesh, &node, fact, seen, found);
         }
     }
 
@@ -136,10 +148,11 @@ impl Retirement {
 
     fn is_final(&self, mesh: &str, node: &str, home: &Home) -> bool {
         let draining = self.clusters_at(mesh, &home.site).any(|cluster| cluster.written.deleting);
-        let nodes = self.nodes.get(mesh).into_iter().flat_map(BTreeMap::values);
+        let nodes = self.nodes.get(mesh).and_then(|sites| sites.get(&home.site));
         let deleted = nodes
-            .filter(|fact| fact.written.site == home.site && fact.written.deleting && !fact.external)
-            .any(|fact| fact.node_id.as_deref() == Some(node));
+            .into_iter()
+            .flat_map(BTreeMap::values)
+            .any(|known| known.deleting && !known.external && known.node_id.as_deref() == Some(node));
         draining || deleted || self.is_scaled_away(mesh, home)
     }
 

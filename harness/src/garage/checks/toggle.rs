@@ -8,6 +8,7 @@ use super::calls::layout_write;
 use super::deferred::Deferred;
 use super::layouts::{Change, Happened, Layouts};
 use super::recorded::Recorded;
+use super::slot::slot;
 use super::standing::Standings;
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{self, Fact};
@@ -49,8 +50,8 @@ struct OfMesh {
     term: u64,
     /// When a change of roles was last asked for.
     asked: u64,
-    /// Generation of each object of the operator, by site and name.
-    generations: BTreeMap<(String, String), u64>,
+    /// Generation of each object of the operator, by site, kind and name.
+    generations: BTreeMap<String, BTreeMap<String, BTreeMap<String, Option<u64>>>>,
     roles: BTreeMap<String, Staged>,
 }
 
@@ -106,9 +107,11 @@ impl Toggles {
 
     fn changes_spec(&mut self, mesh: &str, fact: &Fact) -> bool {
         let written = fact.written();
-        let generations = &mut self.meshes.entry(mesh.to_owned()).or_default().generations;
-        let key = (format!("{}/{}", written.site, fact.kind()), written.name.clone());
-        let before = generations.insert(key, written.generation);
+        let Some(of_mesh) = slot(&mut self.meshes, mesh) else { return false };
+        let of_kind =
+            slot(&mut of_mesh.generations, &written.site).and_then(|kinds| slot(kinds, fact.kind()));
+        let Some(known) = of_kind.and_then(|names| slot(names, &written.name)) else { return false };
+        let before = known.replace(written.generation);
         before != Some(written.generation) && !facts::is_operator(&written.by)
     }
 

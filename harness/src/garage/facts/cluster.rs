@@ -16,8 +16,8 @@ const OPERATIONS: [&str; 3] = ["revert-layout", "skip-dead-nodes", "purge-cluste
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterFact {
-    /// The write.
-    #[serde(flatten)]
+    /// The write. Read apart from the rest: reading flattened fields would copy all of them first.
+    #[serde(flatten, skip_deserializing)]
     pub written: Written,
     /// `spec.layoutManagement.siteRole`.
     pub declared: Option<Role>,

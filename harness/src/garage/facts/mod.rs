@@ -87,12 +87,14 @@ pub enum Fact {
 impl Fact {
     /// The fact in `state`; none if it is about something else or cannot be read.
     fn of(state: &State) -> Option<Self> {
-        match state.subject.as_str() {
-            CLUSTER => ClusterFact::deserialize(&state.value).ok().map(Self::Cluster),
-            NODE => NodeFact::deserialize(&state.value).ok().map(Self::Node),
-            OBJECT => ObjectFact::deserialize(&state.value).ok().map(Self::Object),
-            _ => None,
-        }
+        let value = &state.value;
+        let written = Written::deserialize(value).ok()?;
+        Some(match state.subject.as_str() {
+            CLUSTER => Self::Cluster(ClusterFact { written, ..ClusterFact::deserialize(value).ok()? }),
+            NODE => Self::Node(NodeFact { written, ..NodeFact::deserialize(value).ok()? }),
+            OBJECT => Self::Object(ObjectFact { written, ..ObjectFact::deserialize(value).ok()? }),
+            _ => return None,
+        })
     }
 
     /// The fact that an event is, with its mesh. It is read once for all checks.
@@ -201,5 +203,82 @@ impl Written {
             deleting: deleting || deleted,
             finalizers,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::garage::role::Role;
+
+    fn audit(resource: &str, verb: &str, status: u16) -> Audit {
+        Audit {
+            site: "east".to_owned(),
+            audit_id: "a".to_owned(),
+            stage: "ResponseComplete".to_owned(),
+            user: "admin".to_owned(),
+            user_agent: None,
+            verb: verb.to_owned(),
+            uri: String::new(),
+            resource: Some(resource.to_owned()),
+            namespace: Some("ns".to_owned()),
+            name: Some("garage".to_owned()),
+            status: Some(status),
+        }
+    }
+
+    fn fact(resource: &str, verb: &str, object: &Value) -> Option<Fact> {
+        of_audit(&audit(resource, verb, 200), object).first().and_then(Fact::of)
+    }
+
+    #[test]
+    fn a_cluster_tells_its_roles_its_annotations_and_its_deletion() {
+        let object = json!({
+            "metadata": {"name": "garage", "generation": 3, "resourceVersion": "9", "deletionTimestamp": "2026",
+                "finalizers": ["f"], "annotations": {"garage.rajsingh.info/revert-layout": "true"}},
+            "spec": {"layoutManagement": {"siteRole": "Follower"}, "deletionPolicy": "Drain"},
+            "status": {"observedGeneration": 2, "layoutWriter": {"role": "Writer"}},
+        });
+        let Some(Fact::Cluster(fact)) = fact("garage.rajsingh.info/garageclusters/status", "patch", &object)
+        else {
+            panic!("no fact")
+        };
+        assert_eq!((fact.role(), fact.enforced), (Role::Follower, Some(Role::Writer)));
+        assert_eq!((fact.written.generation, fact.observed_generation), (3, 2));
+        assert_eq!(fact.operations, ["revert-layout"]);
+        assert!(fact.written.deleting && !fact.written.gone && !fact.is_destroyed());
+    }
+
+    #[test]
+    fn a_node_tells_the_role_that_is_declared_for_it() {
+        let object = json!({
+            "metadata": {"name": "west-garage-0"},
+            "spec": {"nodeId": "AB", "zone": "west", "capacity": "10Gi", "external": {"address": "127.0.0.1"}},
+        });
+        let Some(Fact::Node(fact)) = fact("garage.rajsingh.info/garagenodes", "create", &object) else {
+            panic!("no fact")
+        };
+        assert_eq!((fact.node_id.as_deref(), fact.zone.as_deref()), (Some("ab"), Some("west")));
+        assert_eq!((fact.capacity, fact.external, fact.gateway), (Some(10 << 30), true, false));
+    }
+
+    #[test]
+    fn an_object_is_gone_once_nothing_keeps_it() {
+        let object = |metadata: Value| json!({"kind": "Pod", "metadata": metadata});
+        let gone = |verb, object: &Value| fact("pods", verb, object).is_some_and(|fact| fact.written().gone);
+        let deleted =
+            json!({"resourceVersion": "1", "deletionTimestamp": "2026", "deletionGracePeriodSeconds": 30});
+        assert!(!gone("delete", &object(deleted)), "it ends gracefully");
+        let killed =
+            json!({"resourceVersion": "1", "deletionTimestamp": "2026", "deletionGracePeriodSeconds": 0});
+        assert!(gone("delete", &object(killed)));
+        assert!(gone("delete", &json!({"kind": "Status", "status": "Success"})));
+        assert!(!gone("patch", &object(json!({"resourceVersion": "1"}))));
+    }
+
+    #[test]
+    fn a_refused_write_tells_nothing() {
+        let object = json!({"metadata": {"resourceVersion": "1"}});
+        assert_eq!(of_audit(&audit("pods", "create", 409), &object), []);
     }
 }

@@ -10,8 +10,8 @@ use super::{Written, quantity};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeFact {
-    /// The write.
-    #[serde(flatten)]
+    /// The write. Read apart from the rest: reading flattened fields would copy all of them first.
+    #[serde(flatten, skip_deserializing)]
     pub written: Written,
     /// Garage's identity of the node: declared for an external one, else what the operator found.
     pub node_id: Option<String>,

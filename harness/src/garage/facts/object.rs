@@ -10,8 +10,8 @@ use super::Written;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectFact {
-    /// The write.
-    #[serde(flatten)]
+    /// The write. Read apart from the rest: reading flattened fields would copy all of them first.
+    #[serde(flatten, skip_deserializing)]
     pub written: Written,
     /// `group/resource`; core resources have no group.
     pub resource: String,
