@@ -67,7 +67,7 @@ async fn trial(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed>
     if verdict.verdict == VerdictKind::Pass {
         return Ok(());
     }
-    write_verdict(&directory, &verdict, None).map_err(|error| chain(error.as_ref()))?;
+    write_verdict(&directory, &verdict).map_err(|error| chain(error.as_ref()))?;
     let summary = Summary::of(&verdict).with_artifacts(directory.path());
     Err(format!("{summary}artifacts: {}", directory.path().display()).into())
 }
