@@ -47,26 +47,22 @@ fn run(dir: &Path, name: &str, west_writes: bool) -> PathBuf {
 }
 
 fn history(run: &str, west_writes: bool) -> String {
-    let mesh = "m1";
-    let state = |subject: &str, value: Value| json!({"kind": "state", "cell": "bootstrap/follower", "mesh": mesh, "subject": subject, "value": value});
+    let node = "ab".repeat(32);
     let mut events = vec![
-        state("roles", json!({"east": "Writer", "west": "Follower"})),
-        state("expectation", json!({"writes": ["east"], "reads": ["west"]})),
+        state("roles", &json!({"east": "Writer", "west": "Follower"})),
+        state("expectation", &json!({"writes": ["east"], "reads": ["west"]})),
+        state("node", &json!({"node": "east/m1/garage-0", "nodeId": node, "event": "started"})),
+        begin(1, "east", "POST", "/v2/ApplyClusterLayout", 0),
+        state("layout", &json!({"nodeId": node, "incarnation": 0, "event": "applied", "from": 0, "to": 1})),
+        end(1),
     ];
-    let mut calls = vec![("east", "POST", "/v2/ApplyClusterLayout"), ("west", "GET", "/v2/GetClusterLayout")];
-    calls.extend(west_writes.then_some(("west", "POST", "/v2/UpdateClusterLayout")));
-    for (call, (caller, method, path)) in (1..).zip(calls) {
-        events.push(
-            json!({"kind": "call.begin", "call": call, "mesh": mesh, "caller": caller, "target": caller,
-            "node": format!("{caller}/m1/garage-0"), "nodeId": "ab", "incarnation": 0, "method": method,
-            "token": format!("{caller}@{caller}"), "path": path, "layoutWrite": method == "POST",
-            "layoutVersion": 1, "layoutDigest": ""}),
-        );
-        events.push(
-            json!({"kind": "call.end", "call": call, "status": 200, "incarnation": 0, "layoutVersion": 1,
-            "layoutDigest": ""}),
-        );
+    let mut calls = vec![("GET", "/v2/GetClusterLayout")];
+    calls.extend(west_writes.then_some(("POST", "/v2/UpdateClusterLayout")));
+    for (call, (method, path)) in (2..).zip(calls) {
+        events.extend([begin(call, "west", method, path, 1), end(call)]);
     }
+    let count = events.len();
+    events.push(json!({"kind": "state", "subject": "end", "value": {"events": count}}));
     let header = json!({"schema": "onewriter.history/1", "run": run, "startedAt": "2026-01-01T00:00:00Z",
         "sites": ["east", "west"], "versions": {}});
     let mut text = format!("{header}\n");
@@ -76,6 +72,21 @@ fn history(run: &str, west_writes: bool) -> String {
         text += &format!("{event}\n");
     }
     text
+}
+
+fn state(subject: &str, value: &Value) -> Value {
+    json!({"kind": "state", "cell": "bootstrap/follower", "mesh": "m1", "subject": subject, "value": value})
+}
+
+fn begin(call: u64, caller: &str, method: &str, path: &str, version: u64) -> Value {
+    json!({"kind": "call.begin", "call": call, "mesh": "m1", "caller": caller, "target": caller,
+        "node": format!("{caller}/m1/garage-0"), "nodeId": "ab".repeat(32), "incarnation": 0, "method": method,
+        "token": format!("{caller}@{caller}"), "path": path, "layoutWrite": method == "POST",
+        "layoutVersion": version, "layoutDigest": ""})
+}
+
+fn end(call: u64) -> Value {
+    json!({"kind": "call.end", "call": call, "status": 200, "incarnation": 0, "layoutVersion": 1, "layoutDigest": ""})
 }
 
 #[rstest]
