@@ -8,7 +8,7 @@ use onewriter_history::{Event, History, Record};
 use serde::{Deserialize, Serialize};
 
 use super::expected::Expected;
-use super::{Check, Finding, Found, Judge, Recent, Seen};
+use super::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen};
 use crate::scenario::runner::CELL_CLOSED;
 
 /// What one check said.
@@ -55,6 +55,7 @@ const LINGERING: u64 = 20_000;
 pub struct Judging {
     bench: Vec<Seat>,
     recent: Recent,
+    open: OpenCalls<Arc<Record>>,
     expected: Expected,
     /// Meshes whose cells are over, each with the event after which it is forgotten.
     ended: VecDeque<(u64, String)>,
@@ -88,6 +89,7 @@ impl Judging {
         Self {
             bench: checks.iter().map(|check| seat(check.as_ref())).collect(),
             recent: Recent::default(),
+            open: OpenCalls::default(),
             expected: Expected::default(),
             ended: VecDeque::new(),
         }
@@ -97,12 +99,19 @@ impl Judging {
     pub fn take(&mut self, record: impl Into<Arc<Record>>) {
         let record = record.into();
         let read = OnceCell::new();
-        let seen = Seen::new(&record, &self.recent, &read);
+        let begun = match &record.event {
+            Event::CallBegin(begin) => self.open.get(begin.call),
+            Event::CallEnd(end) => self.open.get(end.call),
+            _ => None,
+        };
+        let seen = Seen::new(&record, &self.recent, begun, &read);
         for seat in &mut self.bench {
             seat.judge.take(&seen, &mut seat.found);
         }
         match &record.event {
+            Event::CallBegin(begin) => drop(self.open.begin(begin.call, record.clone())),
             Event::CallEnd(end) => {
+                self.open.end(end.call);
                 for seat in &mut self.bench {
                     seat.found.answered(end.call, &record);
                 }

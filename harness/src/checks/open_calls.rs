@@ -33,10 +33,10 @@ impl<T> OpenCalls<T> {
         self.calls.remove(&call)
     }
 
-    /// Whether call `call` is open.
+    /// What is remembered of call `call`, if it is open.
     #[must_use]
-    pub fn has(&self, call: u64) -> bool {
-        self.calls.contains_key(&call)
+    pub fn get(&self, call: u64) -> Option<&T> {
+        self.calls.get(&call)
     }
 
     /// What is remembered of the open calls, by number.

@@ -22,12 +22,20 @@ pub struct Seen<'a> {
     pub record: &'a Arc<Record>,
     /// What came just before.
     pub recent: &'a Recent,
+    /// For the end of a call, its beginning; for a beginning, one with the same number that has not ended. None if there
+    /// is none.
+    pub begun: Option<&'a Arc<Record>>,
     read: &'a OnceCell<Box<dyn Any>>,
 }
 
 impl<'a> Seen<'a> {
-    pub(super) fn new(record: &'a Arc<Record>, recent: &'a Recent, read: &'a OnceCell<Box<dyn Any>>) -> Self {
-        Self { record, recent, read }
+    pub(super) fn new(
+        record: &'a Arc<Record>,
+        recent: &'a Recent,
+        begun: Option<&'a Arc<Record>>,
+        read: &'a OnceCell<Box<dyn Any>>,
+    ) -> Self {
+        Self { record, recent, begun, read }
     }
 
     /// What `read` makes of the event, made once for all checks. They must all read an event as the same type; one that

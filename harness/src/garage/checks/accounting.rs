@@ -37,6 +37,7 @@ impl Check for EveryEventAccounted {
 #[derive(Default)]
 struct Accounts {
     roles: Roles,
+    /// Applies that have begun and not ended.
     open: OpenCalls<Open>,
     /// Nodes by mesh and identity.
     meshes: BTreeMap<String, BTreeMap<String, Node>>,
@@ -57,10 +58,13 @@ impl Judge for Accounts {
         self.roles.follow(seen.record);
         let problem = match &seen.record.event {
             Event::CallBegin(begin) => self.begins(begin, seen),
-            Event::CallEnd(end) => match self.open.end(end.call) {
-                None => Some((None, format!("call {} ended and never began", end.call))),
-                Some(open) => self.ends(&open, end),
-            },
+            Event::CallEnd(end) => {
+                self.open.end(end.call);
+                match seen.begun {
+                    None => Some((None, format!("call {} ended and never began", end.call))),
+                    Some(begun) => self.ends(begun, end),
+                }
+            }
             Event::State(state) if state.subject == "node" => {
                 self.process(state);
                 None
@@ -85,7 +89,7 @@ type Problem = Option<(Option<String>, String)>;
 
 impl Accounts {
     fn begins(&mut self, begin: &CallBegin, seen: &Seen<'_>) -> Problem {
-        let problem = if self.open.has(begin.call) {
+        let problem = if seen.begun.is_some() {
             Some(format!("two calls have the number {}", begin.call))
         } else {
             match self.meshes.get_mut(&begin.mesh).and_then(|nodes| nodes.get_mut(&begin.node_id)) {
@@ -93,7 +97,9 @@ impl Accounts {
                 _ => Some(format!("a call reached node {}, which does not run", begin.node)),
             }
         };
-        self.open.begin(begin.call, seen.record.clone());
+        if Write::of(begin) == Some(Write::Apply) {
+            self.open.begin(begin.call, seen.record.clone());
+        }
         problem.map(|message| (Some(begin.mesh.clone()), message))
     }
 

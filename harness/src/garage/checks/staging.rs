@@ -1,14 +1,13 @@
 //! Staged changes do not vanish.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use onewriter_history::{CallBegin, Event, Record};
 
-use super::calls::{Open, layout_write, request};
+use super::calls::{layout_write, request};
 use super::layouts::{Happened, Layouts, Pending};
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 
 /// A change that was staged and answered 200 vanishes only by an apply or revert of a writer that had seen it.
 ///
@@ -40,7 +39,6 @@ impl Check for StagedChangesKept {
 struct Staging {
     roles: Roles,
     layouts: Layouts,
-    open: OpenCalls<Open>,
     /// When each caller last began a read that was answered, by mesh, caller and node.
     reads: BTreeMap<String, BTreeMap<String, BTreeMap<String, u64>>>,
 }
@@ -48,7 +46,7 @@ struct Staging {
 impl Judge for Staging {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
         self.roles.follow(seen.record);
-        self.read(seen.record);
+        self.read(seen);
         let Some((mesh, happened)) = self.layouts.take(seen.record) else { return };
         match happened {
             Happened::Taken { call: Some(call), applied, pending } => {
@@ -88,21 +86,15 @@ struct Unseen {
 }
 
 impl Staging {
-    fn read(&mut self, record: &Arc<Record>) {
-        match &record.event {
-            Event::CallBegin(call)
-                if matches!(call.path.as_str(), "/v2/GetClusterLayout" | "/v1/layout")
-                    && call.method == "GET" =>
-            {
-                self.open.begin(call.call, record.clone());
-            }
-            Event::CallEnd(end) => {
-                let Some(open) = self.open.end(end.call).filter(|_| end.status == Some(200)) else { return };
-                if let Some(call) = request(&open) {
-                    self.remember(call, open.seq);
-                }
-            }
-            _ => {}
+    /// A read of the layout counts from its beginning on, once it is answered.
+    fn read(&mut self, seen: &Seen<'_>) {
+        let Event::CallEnd(end) = &seen.record.event else { return };
+        let Some(begun) = seen.begun.filter(|_| end.status == Some(200)) else { return };
+        let reads = |call: &&CallBegin| {
+            call.method == "GET" && matches!(call.path.as_str(), "/v2/GetClusterLayout" | "/v1/layout")
+        };
+        if let Some(call) = request(begun).filter(reads) {
+            self.remember(call, begun.seq);
         }
     }
 

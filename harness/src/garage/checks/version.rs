@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use onewriter_history::{Event, State};
 
-use super::calls::Open;
+use super::calls::request;
 use super::roles::Roles;
-use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen};
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 
 /// Within one incarnation of a node's layout its version never goes back. A wipe or purge begins a new incarnation.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,6 @@ impl Check for VersionsMoveForward {
 #[derive(Default)]
 struct Versions {
     roles: Roles,
-    open: OpenCalls<Open>,
     /// The last version of each node's layout, by mesh, node and incarnation.
     meshes: BTreeMap<String, BTreeMap<String, BTreeMap<u64, u64>>>,
 }
@@ -51,14 +50,12 @@ impl Judge for Versions {
         self.roles.follow(seen.record);
         match &seen.record.event {
             Event::CallBegin(begin) => {
-                self.open.begin(begin.call, seen.record.clone());
                 let (mesh, node) = (&begin.mesh, &begin.node_id);
                 let (incarnation, version) = (begin.incarnation, begin.layout_version);
                 self.observe(&Observed { mesh, node, incarnation, version }, seen, found);
             }
             Event::CallEnd(end) => {
-                let Some(open) = self.open.end(end.call) else { return };
-                let Event::CallBegin(begin) = &open.event else { return };
+                let Some(begin) = seen.begun.and_then(|begun| request(begun)) else { return };
                 let (mesh, node) = (&begin.mesh, &begin.node_id);
                 let (incarnation, version) = (end.incarnation, end.layout_version);
                 self.observe(&Observed { mesh, node, incarnation, version }, seen, found);
