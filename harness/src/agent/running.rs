@@ -15,9 +15,9 @@ use super::runtime::{PodName, PodRuntime, PodStart, RuntimeError};
 #[derive(Debug)]
 pub struct Running {
     runtime: Arc<dyn PodRuntime>,
-    /// Unique identifiers of the pods that have a process. Held during starts and ends, so that none overtakes
-    /// another.
-    uids: Mutex<BTreeMap<PodName, String>>,
+    /// Unique identifiers of the pods that have a process, and its address. Held during starts and ends, so that none
+    /// overtakes another.
+    uids: Mutex<BTreeMap<PodName, (String, IpAddr)>>,
     /// Unique identifiers of the pods whose process was ended here: a late reconcile of one ends nothing again.
     ended: Mutex<BTreeSet<String>>,
 }
@@ -30,19 +30,23 @@ impl Running {
 
     /// Whether this very pod has a process that was started here.
     pub async fn has(&self, name: &PodName, uid: &str) -> bool {
-        self.uids.lock().await.get(name).is_some_and(|running| running == uid)
+        self.uids.lock().await.get(name).is_some_and(|(running, _)| running == uid)
     }
 
-    /// Starts a pod's process; ends that of a predecessor first.
+    /// Starts a pod's process, unless it has one; ends that of a predecessor first.
     pub async fn start(&self, pod: PodStart) -> Result<IpAddr, RuntimeError> {
         let mut uids = self.uids.lock().await;
         let (name, uid) = (pod.name.clone(), pod.uid.clone());
-        if uids.get(&name).is_some_and(|running| *running != uid) {
-            self.runtime.stop(name.clone()).await?;
-            uids.remove(&name);
+        match uids.get(&name) {
+            Some((running, address)) if *running == uid => return Ok(*address),
+            Some(_) => {
+                self.runtime.stop(name.clone()).await?;
+                uids.remove(&name);
+            }
+            None => {}
         }
         let address = self.runtime.start(pod).await?;
-        uids.insert(name, uid);
+        uids.insert(name, (uid, address));
         Ok(address)
     }
 
@@ -50,7 +54,7 @@ impl Running {
     pub async fn stop(&self, name: &PodName, uid: &str) -> Result<(), RuntimeError> {
         let mut uids = self.uids.lock().await;
         let mut ended = self.ended.lock().await;
-        if !ended.contains(uid) && uids.get(name).is_none_or(|running| running == uid) {
+        if !ended.contains(uid) && uids.get(name).is_none_or(|(running, _)| running == uid) {
             self.runtime.stop(name.clone()).await?;
             uids.remove(name);
             ended.insert(uid.to_owned());
@@ -64,8 +68,8 @@ impl Running {
         let mut uids = self.uids.lock().await;
         let present = present();
         let present: BTreeSet<&str> = present.iter().filter_map(|pod| pod.metadata.uid.as_deref()).collect();
-        let gone = uids.iter().filter(|(_, uid)| !present.contains(uid.as_str()));
-        let gone: Vec<(PodName, String)> = gone.map(|(name, uid)| (name.clone(), uid.clone())).collect();
+        let gone = uids.iter().filter(|(_, (uid, _))| !present.contains(uid.as_str()));
+        let gone: Vec<(PodName, String)> = gone.map(|(name, (uid, _))| (name.clone(), uid.clone())).collect();
         let mut ended = self.ended.lock().await;
         for (name, uid) in gone {
             self.runtime.stop(name.clone()).await?;
@@ -152,5 +156,14 @@ pub(super) mod tests {
         running.stop(&name(), "a").await.unwrap();
         let stops = noting.0.lock().unwrap().iter().filter(|note| note.starts_with("stop")).count();
         assert_eq!(stops, 1);
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_has_a_process_is_not_started_again() {
+        let noting = Arc::new(Noting::default());
+        let running = Running::new(noting.clone());
+        let first = running.start(start("a")).await.unwrap();
+        assert_eq!(running.start(start("a")).await.unwrap(), first);
+        assert_eq!(noting.0.lock().unwrap().len(), 1);
     }
 }
