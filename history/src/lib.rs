@@ -13,6 +13,7 @@
 //! | [`stream`] | reading a file of any size, one event at a time |
 //! | [`mod@line`] | reading one line fast |
 //! | [`writer`] | appending, so that a kill tears at most the last line |
+//! | [`shared`] | appending from several threads, many lines in one write |
 //! | [`clock`] | the two clocks |
 //! | [`schema`] | the published JSON Schema |
 //!
@@ -25,6 +26,7 @@ pub mod line;
 pub mod reader;
 pub mod record;
 pub mod schema;
+pub mod shared;
 pub mod stream;
 pub mod writer;
 
@@ -33,5 +35,6 @@ pub use event::{Audit, CallBegin, CallEnd, Event, Fault, Log, State, Step};
 pub use header::{Header, SCHEMA};
 pub use reader::{History, ReadError};
 pub use record::{Record, Source};
+pub use shared::SharedJournal;
 pub use stream::Reader;
 pub use writer::{Journal, WriteError};

@@ -71,11 +71,31 @@ pub struct Cluster {
     pub(super) store: Store,
     /// Nodes whose next apply loses against another one.
     pub(super) losing: BTreeSet<NodeIndex>,
+    /// What nodes answer about a layout that has not changed since.
+    pub(super) layout_answers: BTreeMap<NodeIndex, LayoutAnswers>,
     /// Calls that wait for the mesh, by its ticket.
     waiting: BTreeMap<u64, (u64, NodeIndex)>,
     /// Calls on frozen nodes, and calls that wait for frozen ones.
     stalled: Vec<(u64, NodeIndex, Request)>,
     happenings: Vec<Happening>,
+}
+
+/// Answers about a node's layout, which are good until it changes.
+#[derive(Debug, Default)]
+pub(super) struct LayoutAnswers {
+    changes: u64,
+    pub(super) layout: Option<Response>,
+    pub(super) history: Option<Response>,
+}
+
+impl LayoutAnswers {
+    /// Those about the layout that has changed so many times.
+    pub(super) fn at(&mut self, changes: u64) -> &mut Self {
+        if self.changes != changes {
+            *self = Self { changes, ..Self::default() };
+        }
+        self
+    }
 }
 
 /// How a call is answered.
@@ -100,6 +120,7 @@ impl Cluster {
             variables: BTreeMap::new(),
             store: Store::default(),
             losing: BTreeSet::new(),
+            layout_answers: BTreeMap::new(),
             waiting: BTreeMap::new(),
             stalled: Vec::new(),
             happenings: Vec::new(),

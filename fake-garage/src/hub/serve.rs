@@ -40,6 +40,23 @@ pub struct Hub {
 impl Hub {
     /// Starts a hub: the addresses first, then the history, so that a failed start leaves no file behind.
     pub async fn start(options: Options) -> Result<Self, ServeError> {
+        Self::begin(options, |options, header| {
+            let journal =
+                Journal::create(&options.journal, header, Source::hub()).map_err(ServeError::Begin)?;
+            Ok(Recorder::new(journal))
+        })
+        .await
+    }
+
+    /// Starts a hub that writes no history: only for measuring what recording costs.
+    pub async fn start_unrecorded(options: Options) -> Result<Self, ServeError> {
+        Self::begin(options, |options, _| Ok(Recorder::silent(options.journal.clone()))).await
+    }
+
+    async fn begin(
+        options: Options,
+        recorder: impl FnOnce(&Options, &Header) -> Result<Recorder, ServeError>,
+    ) -> Result<Self, ServeError> {
         let listener = listen(options.listen, "the control API").await?;
         let mut proxies = Vec::new();
         for (site, address) in &options.proxies {
@@ -49,8 +66,8 @@ impl Hub {
         let mut header = Header::new(&options.run);
         header.sites = options.proxies.keys().cloned().collect();
         header.versions.insert("fake-garage".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-        let journal = Journal::create(&options.journal, &header, Source::hub()).map_err(ServeError::Begin)?;
-        let shared = Arc::new(Shared::new(Recorder::new(journal), options.pacing));
+        let recorder = recorder(&options, &header)?;
+        let shared = Arc::new(Shared::new(recorder, options.pacing));
         let registry = Arc::new(Registry::new(Arc::clone(&shared), options.node_network, options.seed));
         let stop = CancellationToken::new();
         for (site, listener) in proxies {
@@ -88,6 +105,7 @@ impl Hub {
         for mesh in self.registry.meshes() {
             mesh.end();
         }
+        recorder.flush();
         recorder.take_failure().map_or(Ok(()), |error| Err(ServeError::Record(error)))
     }
 }

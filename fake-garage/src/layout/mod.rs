@@ -29,6 +29,7 @@
 
 pub mod assignment;
 pub mod digest;
+mod flow;
 pub mod history;
 pub mod local;
 pub mod merge;

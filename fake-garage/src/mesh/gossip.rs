@@ -44,7 +44,7 @@ impl Mesh {
         StatusReport {
             status: NodeStatus { hostname: node.config.hostname.clone() },
             factor: node.config.factor,
-            layout: node.layout.history().gossip_digest(),
+            layout: node.gossip_digest(),
         }
     }
 
@@ -64,7 +64,7 @@ impl Mesh {
         if report.factor < factor {
             return;
         }
-        let own = self.node(node).layout.history().gossip_digest();
+        let own = self.node(node).gossip_digest();
         let other = report.layout;
         if other.current > own.current || other.live != own.live || other.staging != own.staging {
             self.reply(node, from, Message::PullState);

@@ -36,6 +36,9 @@ impl Mesh {
             layout,
             snapshot: OnceLock::new(),
             digest: OnceLock::new(),
+            gossip: OnceLock::new(),
+            layout_changes: 0,
+            known: OnceLock::new(),
             peers: std::collections::BTreeMap::new(),
             files: Files::default(),
             round: None,
@@ -68,6 +71,7 @@ impl Mesh {
         node.peers_saved = now;
         node.process = Process::Running;
         node.peers.clear();
+        node.known = OnceLock::new();
         node.round = None;
         node.syncing = false;
         node.peering_at = None;
@@ -75,7 +79,8 @@ impl Mesh {
         node.attempts.clear();
         node.frozen.clear();
         let stored = node.files.layout.clone();
-        let history = stored.unwrap_or_else(|| LayoutHistory::fresh(node.config.factor, wall));
+        let history =
+            stored.map_or_else(|| LayoutHistory::fresh(node.config.factor, wall), |stored| (*stored).clone());
         let fits = history.current().factor == node.config.factor;
         node.layout = LocalLayout::start(node.id, node.config.mode, history);
         node.layout_changed();
