@@ -16,4 +16,7 @@ pub mod layout;
 pub mod mesh;
 pub mod replay;
 
-pub use hub::{ControlToken, Hub, NodeNetwork, Options, RuleGuard, RuleRequest, ServeError, serve};
+pub use hub::{
+    Clock, ControlToken, FaultGuard, FaultRequest, Hub, NodeNetwork, Options, RuleGuard, RuleRequest,
+    ServeError, serve,
+};
