@@ -2,12 +2,12 @@
 
 use harness::pair::manifests::Manifest;
 
-/// A file of `operator/config`, as it stood when this program was built.
+/// A file of `operator/deploy`, as it stood when this program was built.
 macro_rules! config {
     ($path:literal) => {
         Manifest {
             name: $path.to_owned(),
-            text: include_str!(concat!("../../../operator/config/", $path)).to_owned(),
+            text: include_str!(concat!("../../../operator/deploy/", $path)).to_owned(),
         }
     };
 }
