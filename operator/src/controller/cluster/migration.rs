@@ -169,7 +169,9 @@ impl Site<'_> {
             let node = id.as_deref().unwrap_or(address);
             match self.endpoints.pod(address).cluster_layout().await {
                 Ok(layout) if layout.version == 0 && layout.roles.is_empty() => {}
-                Ok(layout) => return Some(format!("node {node} still has layout version {}", layout.version)),
+                Ok(layout) => {
+                    return Some(format!("node {node} still has layout version {}", layout.version));
+                }
                 Err(error) => return Some(chain(&error)),
             }
         }

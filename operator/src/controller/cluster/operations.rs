@@ -117,7 +117,8 @@ async fn carry_out(
 }
 
 async fn revert(admin: &AdminClient, authority: &LayoutAuthority) -> Result<(), String> {
-    let permit = authority.permit(LayoutOperation::RevertClusterLayout).map_err(|refusal| refusal.to_string())?;
+    let permit =
+        authority.permit(LayoutOperation::RevertClusterLayout).map_err(|refusal| refusal.to_string())?;
     admin.revert_cluster_layout(&permit).await.map_err(|error| chain(&error))
 }
 
