@@ -175,7 +175,7 @@ pub struct State {
     pub mesh: Option<String>,
     /// What is in the state: `roles`, `layout`, `node`, `condition`, …
     pub subject: String,
-    /// The state. With the subject `layout` it is a [`LayoutState`].
+    /// The state. With the subject `layout` it is a `LayoutState`.
     #[schemars(with = "StateValue")]
     pub value: Value,
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The value of a [`State`](crate::State) event whose subject is `layout`: something happened to the layout copy of
+/// The value of a `state` event whose subject is `layout`: something happened to the layout copy of
 /// one node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -5,6 +5,7 @@
 
 pub mod actor;
 pub mod attribution;
+pub mod body;
 pub mod clock;
 pub mod control;
 pub mod directory;
@@ -12,6 +13,7 @@ pub mod error;
 pub mod fault;
 pub mod in_process;
 pub mod journal;
+pub mod life;
 pub mod listener;
 pub mod options;
 pub mod proxy;
@@ -21,6 +23,7 @@ pub mod rule_guard;
 pub mod serve;
 pub mod shared;
 pub mod state;
+pub mod tunnel;
 
 pub use clock::Clock;
 pub use error::ServeError;
