@@ -10,6 +10,9 @@ use serde_json::value::RawValue;
 pub use super::operation::{Operation, ScriptConfig, ScriptCut, ScriptLoss};
 use crate::layout::NodeId;
 
+/// No session lasts longer: a moment beyond it is a mistake, and would take as long to get to.
+const LONGEST_MS: u64 = 24 * 60 * 60 * 1000;
+
 /// Name of the format.
 pub const FORMAT: &str = "garage-conformance/1";
 
@@ -186,6 +189,9 @@ impl Script {
             if step.at_ms < before {
                 return Err(problem(format!("at_ms goes back from {before} to {}", step.at_ms)));
             }
+            if step.at_ms > LONGEST_MS {
+                return Err(problem(format!("at_ms {} is more than a day", step.at_ms)));
+            }
             before = step.at_ms;
             steps.push(step.read(&raw.nodes).map_err(problem)?);
         }
@@ -298,5 +304,8 @@ mod tests {
                 .contains("step 1: at_ms goes back")
         );
         assert!(refused(r#"{"at_ms":0}"#).contains("step 0: needs either"));
+        assert!(
+            refused(r#"{"at_ms":86400001,"do":{"op":"heal"}}"#).contains("step 0: at_ms 86400001 is more than")
+        );
     }
 }
