@@ -86,6 +86,9 @@ pub struct NodeRequest {
     /// How far the node's wall clock is ahead.
     #[serde(default)]
     clock_offset_ms: i64,
+    /// Name of a purge of the layout file, which is carried out before the start, once for each name.
+    #[serde(default)]
+    purge_layout: Option<String>,
 }
 
 /// No node's clock is off by more: ten years, in milliseconds.
@@ -288,6 +291,9 @@ impl Registry {
         let node = actor.alter(|mesh| match found {
             Some((node, _)) => {
                 mesh.configure(node, config);
+                if let Some(purge) = &request.purge_layout {
+                    mesh.purge_layout_once(node, purge);
+                }
                 mesh.start(node);
                 node
             }

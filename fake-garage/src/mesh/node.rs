@@ -80,6 +80,8 @@ pub enum Process {
 pub(super) struct Files {
     pub(super) layout: Option<LayoutHistory>,
     pub(super) peers: Vec<(NodeId, SocketAddr)>,
+    /// The last purge of the layout file that was carried out, by its name.
+    pub(super) purged: Option<String>,
 }
 
 /// A node of a mesh.
