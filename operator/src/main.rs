@@ -15,13 +15,15 @@ fn main() -> ExitCode {
             let conversion = if webhooks { Conversion::Webhook } else { Conversion::Off };
             print_definitions(conversion, output_dir.as_deref())
         }
-        Some(Command::PurgeLayout { metadata_dir, once }) => match purge::purge_layout(&metadata_dir, &once) {
-            Ok(what) => {
-                println!("{what}");
-                ExitCode::SUCCESS
+        Some(Command::PurgeLayout { metadata_dir, once }) => {
+            match purge::purge_layout(&metadata_dir, &once) {
+                Ok(what) => {
+                    println!("{what}");
+                    ExitCode::SUCCESS
+                }
+                Err(error) => failed(&format!("{}: {error}", metadata_dir.display())),
             }
-            Err(error) => failed(&format!("{}: {error}", metadata_dir.display())),
-        },
+        }
         None => match options.run.objection() {
             Some(objection) => {
                 eprintln!("garage-operator: {objection}");

@@ -1,7 +1,8 @@
 //! The common mutation core: the only place where layouts are staged and applied (operator contract §5).
 
-use super::error::chain;
-use super::locks::LayoutLocks;
+use super::context::Context;
+use super::error::{ReconcileError, chain};
+use crate::decision::foreign_writer::Content;
 use crate::decision::mutation::{Intent, Step, Waiting, is_settled, next_step};
 use crate::garage::{AdminClient, AdminError, ClusterLayout, LayoutParameters, RoleChange};
 use crate::guard::{LayoutAuthority, LayoutOperation, LayoutWritesDisabled};
@@ -20,26 +21,28 @@ pub enum Outcome {
 /// Brings the layout behind `admin` one step closer to `intent`.
 ///
 /// Settled history, exclusive intent, stage, verify that what is staged equals the intent, apply as the next version.
-/// A refused permit, a refused layout, a lost lock and a foreign change are pending, never failures.
+/// A record that cannot be written, a refused permit, a refused layout, a lost lock and a foreign change are pending, never failures.
 pub async fn converge(
+    context: &Context,
     admin: &AdminClient,
     authority: &LayoutAuthority,
-    locks: &LayoutLocks,
     intent: &Intent,
 ) -> Outcome {
-    let Some(_lock) = locks.try_lock(authority.decision().owner()) else {
+    let Some(_lock) = context.locks.try_lock(authority.decision().owner()) else {
         return Outcome::Pending("another layout change of this operator is under way".to_owned());
     };
-    match mutate(admin, authority, intent).await {
+    match mutate(context, admin, authority, intent).await {
         Ok(outcome) => outcome,
         Err(MutationError::Admin(error)) => Outcome::Pending(explain(&error)),
         Err(MutationError::Refused(refusal)) => Outcome::Pending(refusal.to_string()),
+        Err(MutationError::Record(error)) => Outcome::Pending(chain(&error)),
     }
 }
 
 enum MutationError {
     Admin(AdminError),
     Refused(LayoutWritesDisabled),
+    Record(ReconcileError),
 }
 
 impl From<AdminError> for MutationError {
@@ -55,6 +58,7 @@ impl From<LayoutWritesDisabled> for MutationError {
 }
 
 async fn mutate(
+    context: &Context,
     admin: &AdminClient,
     authority: &LayoutAuthority,
     intent: &Intent,
@@ -75,6 +79,9 @@ async fn mutate(
         Step::Stage { .. } => Ok(Outcome::Pending("what is staged is not yet what was staged".to_owned())),
         Step::Apply { version } => {
             let permit = authority.permit(LayoutOperation::ApplyClusterLayout)?;
+            let (live, next) = (Content::of(&staged), Content::after_apply(&staged));
+            let recorded = context.ledger.intend(&context.client, authority.decision().owner(), &live, &next);
+            recorded.await.map_err(MutationError::Record)?;
             admin.apply_cluster_layout(&permit, version).await?;
             Ok(Outcome::Applied(version))
         }

@@ -113,7 +113,9 @@ pub fn refusal(cluster: &GarageCluster, nodes: &[GarageNode], wish: Wish) -> Opt
     }
     if let Some(foreign) = nodes.iter().find(|node| !is_managed(node) || !is_auto(node)) {
         let name = foreign.name_any();
-        return Some(format!("GarageNode {name} is not one of the operator's own; its layout file would stay"));
+        return Some(format!(
+            "GarageNode {name} is not one of the operator's own; its layout file would stay"
+        ));
     }
     (factor(cluster) == wish.factor)
         .then(|| format!("the nodes have the replication factor {} already", wish.factor))
@@ -121,7 +123,8 @@ pub fn refusal(cluster: &GarageCluster, nodes: &[GarageNode], wish: Wish) -> Opt
 
 /// The record of a migration that begins.
 pub fn begin(cluster: &GarageCluster, wish: Wish, now: &Time) -> FactorMigrationStatus {
-    let before = cluster.status.as_ref().and_then(|status| status.factor_migration.clone()).unwrap_or_default();
+    let before =
+        cluster.status.as_ref().and_then(|status| status.factor_migration.clone()).unwrap_or_default();
     FactorMigrationStatus {
         phase: VALIDATING.to_owned(),
         message: String::new(),

@@ -17,8 +17,7 @@ use crate::api::storage::StorageTier;
 use crate::api::v1beta1::{External, GarageNode, GarageNodeSpec};
 use crate::api::v1beta2::{GarageCluster, GarageClusterSpec, GarageClusterStatus};
 
-const PATIENCE: Patience =
-    Patience { validating: Duration::from_secs(120), stuck: Duration::from_secs(900) };
+const PATIENCE: Patience = Patience { validating: Duration::from_secs(120), stuck: Duration::from_secs(900) };
 
 fn at(second: i64) -> Time {
     Time(Timestamp::from_second(second).unwrap())
@@ -117,7 +116,8 @@ fn force_begins_although_garage_is_not_healthy(#[case] force: bool, #[case] phas
 #[test]
 fn a_second_migration_keeps_the_purge_of_the_first_until_its_own() {
     let mut cluster = cluster(2);
-    let first = FactorMigrationStatus { phase: COMPLETED.into(), purge: Some("p".into()), ..in_phase(PURGING) };
+    let first =
+        FactorMigrationStatus { phase: COMPLETED.into(), purge: Some("p".into()), ..in_phase(PURGING) };
     cluster.status.as_mut().unwrap().factor_migration = Some(first);
     let second = begin(&cluster, wish(2), &at(200));
     assert_eq!(second.purge.as_deref(), Some("p"));

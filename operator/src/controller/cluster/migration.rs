@@ -5,7 +5,6 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use tracing::info;
 
-use super::super::apply::write_status;
 use super::super::context::Context;
 use super::super::endpoints::Endpoints;
 use super::super::error::{ReconcileError, chain};
@@ -19,6 +18,7 @@ use crate::decision::factor_migration::{
     CONVERGING, PURGING, REBUILDING, Scene, VALIDATING, VERIFYING, Wish, abort, advance, begin, in_flight,
     refusal,
 };
+use crate::decision::foreign_writer::forget_versions;
 use crate::decision::mutation::is_settled;
 use crate::garage::{AdminError, ClusterHealth};
 use crate::guard::{LayoutAuthority, LayoutOperation};
@@ -91,8 +91,12 @@ async fn record(
     let unset = migration.from_factor.filter(|_| status.replication_factor.is_none());
     status.replication_factor = factor.or(unset).or(status.replication_factor);
     status.factor_migration = Some(migration);
-    write_status(&context.client, cluster, &status).await?;
-    cluster.status = Some(status);
+    if factor.is_some() {
+        // The versions of the purged layout are over.
+        let mut page = context.ledger.open(cluster).await;
+        *page = page.as_ref().map(forget_versions);
+    }
+    cluster.status = Some(context.ledger.write(&context.client, cluster, status).await?);
     Ok(())
 }
 
@@ -169,7 +173,9 @@ impl Site<'_> {
             let node = id.as_deref().unwrap_or(address);
             match self.endpoints.pod(address).cluster_layout().await {
                 Ok(layout) if layout.version == 0 && layout.roles.is_empty() => {}
-                Ok(layout) => return Some(format!("node {node} still has layout version {}", layout.version)),
+                Ok(layout) => {
+                    return Some(format!("node {node} still has layout version {}", layout.version));
+                }
                 Err(error) => return Some(chain(&error)),
             }
         }
@@ -187,7 +193,7 @@ impl Site<'_> {
             Ok(intent) => intent,
             Err(invalid) => return Some(invalid.to_string()),
         };
-        match converge(&admin, self.authority, &self.context.locks, &intent).await {
+        match converge(self.context, &admin, self.authority, &intent).await {
             Outcome::Settled | Outcome::Applied(_) => None,
             Outcome::Pending(why) => Some(why),
         }

@@ -21,6 +21,7 @@ use crate::decision::assignment::{WantedRole, identity, intent, is_leaving, is_m
 use crate::decision::awaiting::WriterWork;
 use crate::decision::cluster_state::ClusterFacts;
 use crate::decision::factor_migration::{factor, hold, in_flight};
+use crate::decision::foreign_writer::Elsewhere;
 use crate::decision::mutation::Intent;
 use crate::decision::tombstones::stale_gateways;
 use crate::garage::{
@@ -46,6 +47,8 @@ pub(super) struct Picture {
     pub(super) replication_drift: Option<String>,
     /// Address of the pod through which the layout is changed.
     pub(super) steady: Option<String>,
+    /// The layouts of other sites.
+    pub(super) elsewhere: Vec<Elsewhere>,
     /// Roles to import from other sites.
     pub(super) imports: Vec<WantedRole>,
     /// What this cluster wants of the layout for its own nodes.
@@ -186,6 +189,7 @@ async fn ask_garage(
     let federated = sites.connect(&local).await?;
     picture.facts.unconnected = federated.missing;
     picture.imports = federated.imports;
+    picture.elsewhere = federated.layouts;
     // A declaration that makes no sense is told by its own node.
     picture.intent = intent(cluster, nodes).unwrap_or_default();
     picture.facts.health = Some(view.health.status.clone());

@@ -5,7 +5,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use tracing::info;
 
-use super::super::apply::{remove_annotations, write_status};
+use super::super::apply::remove_annotations;
 use super::super::context::Context;
 use super::super::endpoints::Endpoints;
 use super::super::error::{ReconcileError, chain};
@@ -13,6 +13,7 @@ use super::migration;
 use crate::api::layout::LayoutSiteRole;
 use crate::api::observed::LastOperation;
 use crate::api::v1beta2::GarageCluster;
+use crate::decision::foreign_writer::acknowledge;
 use crate::decision::operations::{Requested, requested};
 use crate::garage::{AdminClient, AdminError};
 use crate::guard::{LayoutAuthority, LayoutOperation};
@@ -94,6 +95,11 @@ async fn carry_out(
         Requested::PurgeClusterLayout { value } => {
             return Ok(ended(migration::start(context, cluster, value).await?));
         }
+        Requested::AcknowledgeForeignWriter => {
+            let mut page = context.ledger.open(cluster).await;
+            *page = page.as_ref().map(acknowledge);
+            return Ok(Ending::done());
+        }
         Requested::AbortPurge => return Ok(ended(migration::stop(context, cluster).await?)),
         Requested::Revert { .. } | Requested::SkipDeadNodes { .. } => {}
     }
@@ -117,7 +123,8 @@ async fn carry_out(
 }
 
 async fn revert(admin: &AdminClient, authority: &LayoutAuthority) -> Result<(), String> {
-    let permit = authority.permit(LayoutOperation::RevertClusterLayout).map_err(|refusal| refusal.to_string())?;
+    let permit =
+        authority.permit(LayoutOperation::RevertClusterLayout).map_err(|refusal| refusal.to_string())?;
     admin.revert_cluster_layout(&permit).await.map_err(|error| chain(&error))
 }
 
@@ -160,7 +167,6 @@ async fn record(
         succeeded: told.is_ok(),
         error,
     });
-    write_status(&context.client, cluster, &status).await?;
-    cluster.status = Some(status);
+    cluster.status = Some(context.ledger.write(&context.client, cluster, status).await?);
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(super) async fn keep(
     }
     let Ok(endpoints) = Endpoints::of(context, cluster).await? else { return Ok(()) };
     let writer = endpoints.writer(picture.steady.as_deref());
-    match converge(&writer, authority, &context.locks, &intent).await {
+    match converge(context, &writer, authority, &intent).await {
         Outcome::Pending(why) => {
             info!(cluster = %authority.decision().cluster(), why, "layout upkeep is pending");
         }

@@ -156,7 +156,7 @@ impl Pass<'_> {
             return Outcome::Pending(refusal.to_string());
         }
         match intent(self.cluster, self.nodes) {
-            Ok(intent) => converge(&self.writer, self.authority, &self.context.locks, &intent).await,
+            Ok(intent) => converge(self.context, &self.writer, self.authority, &intent).await,
             Err(invalid) => Outcome::Pending(invalid.to_string()),
         }
     }

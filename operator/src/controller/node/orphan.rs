@@ -64,7 +64,7 @@ async fn step(
         return Ok(Drain::Blocked(refusal.to_string()));
     }
     let intent = Intent { removals: [id.to_owned()].into(), ..Intent::default() };
-    Ok(match converge(admin, authority, &context.locks, &intent).await {
+    Ok(match converge(context, admin, authority, &intent).await {
         Outcome::Pending(why) => Drain::Preparing(why),
         Outcome::Applied(_) | Outcome::Settled => Drain::Preparing("the layout has to settle".to_owned()),
     })

@@ -108,7 +108,7 @@ impl Removal<'_> {
             Ok(intent) => intent,
             Err(invalid) => return Drain::Blocked(invalid.to_string()),
         };
-        match converge(&self.writer, self.authority, &self.context.locks, &intent).await {
+        match converge(self.context, &self.writer, self.authority, &intent).await {
             Outcome::Pending(why) => Drain::Preparing(why),
             Outcome::Applied(version) => {
                 Drain::Preparing(format!("layout version {version} without the node has to settle"))

@@ -6,9 +6,9 @@ use super::super::error::ReconcileError;
 use crate::api::layout::LayoutSiteRole;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
-use crate::resources::config::config_map;
 use crate::decision::factor_migration::{SCALING_DOWN, in_flight};
 use crate::guard::RoleDecision;
+use crate::resources::config::config_map;
 use crate::resources::stateful_set::{Defaults, stateful_set};
 
 /// Makes the ConfigMap that the pod mounts, then the StatefulSet.
