@@ -140,6 +140,12 @@ impl Node {
         matches!(self.process, Process::Running)
     }
 
+    /// How often its process was started.
+    #[must_use]
+    pub const fn boot(&self) -> u64 {
+        self.boot
+    }
+
     /// How often its layout began anew.
     #[must_use]
     pub const fn incarnation(&self) -> u64 {
