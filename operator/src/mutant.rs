@@ -1,6 +1,9 @@
 //! Deliberate defects, one of which a build with the feature `mutants` can be given at start: they prove that the harness
 //! notices them. Without the feature every question here is answered "no" when the program is compiled.
 
+use k8s_openapi::jiff::Timestamp;
+
+use crate::api::layout::LayoutSiteRole;
 use crate::guard::LayoutOperation;
 
 /// A defect by its name.
@@ -149,19 +152,25 @@ impl Mutant {
         const ALL: &[Layer] = &[Layer::Asking, Layer::Call, Layer::Before];
         let taken = match self {
             Self::NoAskUpdateClusterLayout => (ASKING, LayoutOperation::UpdateClusterLayout),
-            Self::NoAskUpdateClusterLayoutWithParams => (ASKING, LayoutOperation::UpdateClusterLayoutWithParams),
+            Self::NoAskUpdateClusterLayoutWithParams => {
+                (ASKING, LayoutOperation::UpdateClusterLayoutWithParams)
+            }
             Self::NoAskApplyClusterLayout => (ASKING, LayoutOperation::ApplyClusterLayout),
             Self::NoAskApplyStagedLayoutChanges => (ASKING, LayoutOperation::ApplyStagedLayoutChanges),
             Self::NoAskRevertClusterLayout => (ASKING, LayoutOperation::RevertClusterLayout),
             Self::NoAskClusterLayoutSkipDeadNodes => (ASKING, LayoutOperation::ClusterLayoutSkipDeadNodes),
             Self::NoCheckUpdateClusterLayout => (CALL, LayoutOperation::UpdateClusterLayout),
-            Self::NoCheckUpdateClusterLayoutWithParams => (CALL, LayoutOperation::UpdateClusterLayoutWithParams),
+            Self::NoCheckUpdateClusterLayoutWithParams => {
+                (CALL, LayoutOperation::UpdateClusterLayoutWithParams)
+            }
             Self::NoCheckApplyClusterLayout => (CALL, LayoutOperation::ApplyClusterLayout),
             Self::NoCheckApplyStagedLayoutChanges => (CALL, LayoutOperation::ApplyStagedLayoutChanges),
             Self::NoCheckRevertClusterLayout => (CALL, LayoutOperation::RevertClusterLayout),
             Self::NoCheckClusterLayoutSkipDeadNodes => (CALL, LayoutOperation::ClusterLayoutSkipDeadNodes),
             Self::NoGuardUpdateClusterLayout => (ALL, LayoutOperation::UpdateClusterLayout),
-            Self::NoGuardUpdateClusterLayoutWithParams => (ALL, LayoutOperation::UpdateClusterLayoutWithParams),
+            Self::NoGuardUpdateClusterLayoutWithParams => {
+                (ALL, LayoutOperation::UpdateClusterLayoutWithParams)
+            }
             Self::NoGuardApplyClusterLayout => (ALL, LayoutOperation::ApplyClusterLayout),
             Self::NoGuardApplyStagedLayoutChanges => (ALL, LayoutOperation::ApplyStagedLayoutChanges),
             Self::NoGuardRevertClusterLayout => (ALL, LayoutOperation::RevertClusterLayout),
@@ -206,6 +215,37 @@ pub fn overrides_guard() -> bool {
     )
 }
 
+/// The role of a cluster, or the one that a defect remembers from earlier.
+#[cfg(not(feature = "mutants"))]
+#[inline]
+pub fn remembered(_: &str, role: Option<LayoutSiteRole>) -> Option<LayoutSiteRole> {
+    role
+}
+
+/// The role of a cluster, or the one that a defect remembers from earlier.
+#[cfg(feature = "mutants")]
+pub fn remembered(cluster: &str, role: Option<LayoutSiteRole>) -> Option<LayoutSiteRole> {
+    use std::collections::BTreeMap;
+    use std::sync::{Mutex, PoisonError};
+    static ROLES: Mutex<BTreeMap<String, Option<LayoutSiteRole>>> = Mutex::new(BTreeMap::new());
+    let follows = role == Some(LayoutSiteRole::Follower);
+    let keeps = match active() {
+        Some(Mutant::RoleCached) => !follows,
+        Some(Mutant::PromotionIgnored) => follows,
+        _ => return role,
+    };
+    let mut roles = ROLES.lock().unwrap_or_else(PoisonError::into_inner);
+    if keeps {
+        return *roles.entry(cluster.to_owned()).or_insert(role);
+    }
+    roles.get(cluster).copied().unwrap_or(role)
+}
+
+/// Changes every few seconds.
+pub fn turn() -> i64 {
+    Timestamp::now().as_second() / 4 % 2
+}
+
 #[cfg(not(feature = "mutants"))]
 const fn active() -> Option<Mutant> {
     None
@@ -222,8 +262,11 @@ pub fn choose(mutant: Mutant) {
 
 #[cfg(feature = "mutants")]
 fn active() -> Option<Mutant> {
-    const BUILT_IN: Option<Mutant> =
-        if cfg!(feature = "defect-follower-stages") { Some(Mutant::NoGuardUpdateClusterLayout) } else { None };
+    const BUILT_IN: Option<Mutant> = if cfg!(feature = "defect-follower-stages") {
+        Some(Mutant::NoGuardUpdateClusterLayout)
+    } else {
+        None
+    };
     CHOSEN.get().copied().or(BUILT_IN)
 }
 

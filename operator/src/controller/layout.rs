@@ -6,6 +6,7 @@ use crate::decision::foreign_writer::Content;
 use crate::decision::mutation::{Intent, Step, Waiting, is_settled, next_step};
 use crate::garage::{AdminClient, AdminError, ClusterLayout, LayoutParameters, RoleChange};
 use crate::guard::{LayoutAuthority, LayoutOperation, LayoutWritesDisabled};
+use crate::mutant::{self, Mutant};
 
 /// How a mutation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +67,10 @@ async fn mutate(
     let layout = admin.cluster_layout().await?;
     match next_step(&layout, intent) {
         Step::Nothing => return Ok(Outcome::Settled),
+        Step::Wait(Waiting::Foreign(_)) if mutant::is(Mutant::RevertForeignStaging) => {
+            let permit = authority.permit(LayoutOperation::RevertClusterLayout)?;
+            admin.revert_cluster_layout(&permit).await?;
+        }
         Step::Wait(waiting @ Waiting::Foreign(_)) => return Ok(pending(&waiting)),
         Step::Wait(_) | Step::Stage { .. } | Step::Apply { .. } => {}
     }
@@ -77,14 +82,31 @@ async fn mutate(
         Step::Nothing => Ok(Outcome::Settled),
         Step::Wait(waiting) => Ok(pending(&waiting)),
         Step::Stage { .. } => Ok(Outcome::Pending("what is staged is not yet what was staged".to_owned())),
+        Step::Apply { .. } if mutant::is(Mutant::StageWithoutApply) => {
+            Ok(Outcome::Pending("what is staged is not applied".to_owned()))
+        }
         Step::Apply { version } => {
-            let permit = authority.permit(LayoutOperation::ApplyClusterLayout)?;
             let (live, next) = (Content::of(&staged), Content::after_apply(&staged));
             let recorded = context.ledger.intend(&context.client, authority.decision().owner(), &live, &next);
             recorded.await.map_err(MutationError::Record)?;
-            admin.apply_cluster_layout(&permit, version).await?;
+            apply(admin, authority, version).await?;
             Ok(Outcome::Applied(version))
         }
+    }
+}
+
+async fn apply(admin: &AdminClient, authority: &LayoutAuthority, version: i64) -> Result<(), MutationError> {
+    if mutant::is(Mutant::NoGuardApplyStagedLayoutChanges) {
+        let permit = authority.permit(LayoutOperation::ApplyStagedLayoutChanges)?;
+        admin.apply_staged_layout_changes(&permit).await?;
+        return Ok(());
+    }
+    let permit = authority.permit(LayoutOperation::ApplyClusterLayout)?;
+    match admin.apply_cluster_layout(&permit, version).await {
+        Err(error) if error.is_wrong_version() && mutant::is(Mutant::BlindSecondApply) => {
+            Ok(admin.apply_cluster_layout(&permit, version + 1).await?)
+        }
+        result => Ok(result?),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::api::condition::{FOREIGN_LAYOUT_WRITER, Verdict};
 use crate::api::layout::LayoutSiteRole;
 use crate::api::observed::{ForeignWriterStatus, LayoutIntent, LayoutWriterStatus};
 use crate::garage::{ClusterLayout, LayoutRole};
+use crate::mutant::{self, Mutant};
 
 /// A version that this Writer did not apply.
 pub const UNKNOWN_VERSION: &str = "UnknownLayoutVersion";
@@ -90,6 +91,9 @@ pub fn observe(
 ) -> LayoutWriterStatus {
     let mut next = record.filter(|record| record.role == role).cloned().unwrap_or_else(|| begin(role));
     let Some(live) = live else { return next };
+    if mutant::is(Mutant::ForeignWriterSilent) {
+        return next;
+    }
     if role == LayoutSiteRole::Writer {
         count(&mut next, live, elsewhere);
     }
@@ -143,7 +147,10 @@ fn count(record: &mut LayoutWriterStatus, live: &Content, elsewhere: &[Elsewhere
         record.baseline_version = Some(live.version);
         return;
     }
-    let known = record.last_applied_version.max(record.baseline_version);
+    let mut known = record.last_applied_version.max(record.baseline_version);
+    if mutant::is(Mutant::ForeignWriterFalseAlarm) {
+        known = known.or(Some(0));
+    }
     match known {
         // A version that another site holds already was applied before this one became the Writer.
         None => {

@@ -64,6 +64,16 @@ impl LayoutAuthority {
         &self.decision
     }
 
+    /// What a path asks before it does anything: a Follower is refused here already, so that nothing is left half done.
+    pub fn before(&self, operation: LayoutOperation) -> Result<(), LayoutWritesDisabled> {
+        match self.decision.forbidden() {
+            Some(reason) if !mutant::rushes() => {
+                Err(self.guard.refuse(self.decision.cluster(), operation, reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Asks for a permit. For a Follower this is the refusal: counted, logged, typed.
     pub fn permit(&self, operation: LayoutOperation) -> Result<LayoutWritePermit, LayoutWritesDisabled> {
         match self.decision.forbidden() {

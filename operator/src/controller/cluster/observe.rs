@@ -28,6 +28,7 @@ use crate::garage::{
     AdminError, ClusterHealth, ClusterLayout, ClusterStatus, LayoutParameters, ZoneRedundancy,
 };
 use crate::guard::RoleDecision;
+use crate::mutant::{self, Mutant};
 use crate::resources::auto_nodes::storage_replicas;
 
 /// Everything the status is made of.
@@ -84,7 +85,8 @@ pub(super) async fn observe(
     let mut picture = count(cluster, &nodes, &pods);
     picture.facts.fault = fault;
     picture.storage_drain = nodes.iter().find_map(storage_drain);
-    picture.facts.declared = decision.declared();
+    let shown = mutant::is(Mutant::AbsentShowsRole).then_some(LayoutSiteRole::Writer);
+    picture.facts.declared = decision.declared().or(shown);
     picture.facts.follows = decision.effective() == LayoutSiteRole::Follower;
     if picture.facts.wanted > 0 || cluster.spec.storage.is_none() {
         ask_garage(context, cluster, &nodes, &pods, &mut picture).await?;
@@ -108,16 +110,21 @@ pub(super) async fn observe(
             .map(|status| status.pending_gateway_tombstones.clone())
             .unwrap_or_default(),
     };
+    if picture.facts.follows && mutant::is(Mutant::TombstonesNotListed) {
+        picture.tombstones.clear();
+    }
     picture.facts.tombstones = picture.tombstones.iter().map(|tombstone| tombstone.node_id.clone()).collect();
     picture.facts.factor_drift = factor_drift(cluster, layout);
     if picture.facts.follows {
         // A migration that was begun before a demotion waits for a writer.
+        let drift = picture.replication_drift.clone();
+        let drift = drift.filter(|_| !mutant::is(Mutant::ReplicationChangeSilent));
         let unfinished = picture.facts.migrating.clone();
         picture.facts.work = WriterWork {
             without_role: picture.facts.without_role.clone(),
             role_removals: role_removals(&nodes, layout),
             tombstones: picture.facts.tombstones.clone(),
-            replication_drift: picture.replication_drift.clone().or(unfinished),
+            replication_drift: drift.or(unfinished),
         };
     }
     Ok(picture)

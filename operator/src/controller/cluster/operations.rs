@@ -17,6 +17,7 @@ use crate::decision::foreign_writer::acknowledge;
 use crate::decision::operations::{Requested, requested};
 use crate::garage::{AdminClient, AdminError};
 use crate::guard::{LayoutAuthority, LayoutOperation};
+use crate::mutant::{self, Mutant};
 
 /// How an operation ended.
 struct Ending {
@@ -47,19 +48,29 @@ pub(super) async fn handle(
     cluster: &mut GarageCluster,
     authority: &LayoutAuthority,
 ) -> Result<(), ReconcileError> {
+    let follows = authority.decision().effective() == LayoutSiteRole::Follower;
     for operation in requested(cluster.annotations()) {
         let ending = match operation.write() {
-            Some(write) if authority.decision().effective() == LayoutSiteRole::Follower => {
+            Some(write) if follows && !defiant(&operation) => {
                 refuse(context, cluster, authority, &operation, write).await
             }
             _ => carry_out(context, cluster, authority, &operation).await?,
         };
         record(context, cluster, &operation, &ending).await?;
-        if ending.consumed {
+        let left = follows && mutant::is(Mutant::AnnotationLeft);
+        if ending.consumed && !left {
             remove_annotations(&context.client, cluster, operation.annotations()).await?;
         }
     }
     Ok(())
+}
+
+/// A deliberate defect: a Follower carries out what it has to refuse.
+fn defiant(operation: &Requested) -> bool {
+    match operation {
+        Requested::PurgeClusterLayout { .. } => mutant::is(Mutant::PurgeOnFollower),
+        _ => mutant::is(Mutant::AnnotationExecuted) || mutant::rushes(),
+    }
 }
 
 /// Asking for the permit is the refusal: it is counted and logged there.
@@ -70,11 +81,13 @@ async fn refuse(
     operation: &Requested,
     write: LayoutOperation,
 ) -> Ending {
-    let why = match authority.permit(write) {
+    let why = match authority.before(write) {
         Err(refusal) => refusal.to_string(),
-        Ok(_) => format!("{} is refused: this site is a Follower", operation.name()),
+        Ok(()) => format!("{} is refused: this site is a Follower", operation.name()),
     };
-    context.events.warn(cluster, "LayoutWriteBlocked", operation.name(), &why).await;
+    if !mutant::is(Mutant::NoEvent) {
+        context.events.warn(cluster, "LayoutWriteBlocked", operation.name(), &why).await;
+    }
     Ending::refused(why)
 }
 

@@ -9,7 +9,7 @@ use super::super::apply::write_status;
 use super::super::context::Context;
 use super::super::error::ReconcileError;
 use super::observe::Picture;
-use crate::api::condition::merge;
+use crate::api::condition::{AWAITING_LAYOUT_WRITER, Verdict, find, merge};
 use crate::api::layout::LayoutSiteRole;
 use crate::api::observed::{HealthStatus, LayoutWriterStatus};
 use crate::api::v1beta2::{GarageCluster, GarageClusterStatus};
@@ -17,6 +17,7 @@ use crate::decision::cluster_state::{conditions, phase};
 use crate::decision::factor_migration::factor;
 use crate::decision::foreign_writer::{self, Content};
 use crate::garage::ClusterHealth;
+use crate::mutant::{self, Mutant};
 use crate::resources::labels::storage_selector;
 
 /// Writes the status if it differs from the one at hand.
@@ -31,7 +32,7 @@ pub(super) async fn write(
     before.layout_writer.clone_from(&page);
     let after = next(cluster, &before, picture, &Time(Timestamp::now()));
     page.clone_from(&after.layout_writer);
-    if after == before {
+    if after == before && !mutant::is(Mutant::IdleChurn) {
         return Ok(());
     }
     if after.phase != before.phase {
@@ -69,6 +70,12 @@ fn next(
     let writer = layout_writer(before, picture);
     let mut verdicts = conditions(facts);
     verdicts.extend(writer.as_ref().and_then(foreign_writer::verdict));
+    if mutant::is(Mutant::ConditionNeverCleared)
+        && find(&before.conditions, AWAITING_LAYOUT_WRITER).is_some_and(|before| before.status == "True")
+    {
+        verdicts.retain(|verdict| verdict.kind != AWAITING_LAYOUT_WRITER);
+        verdicts.push(Verdict::new(AWAITING_LAYOUT_WRITER, true, "NodesWithoutRole", ""));
+    }
     let mut after = GarageClusterStatus {
         phase: phase(facts).to_owned(),
         observed_generation: generation,
@@ -95,7 +102,11 @@ fn next(
 fn layout_writer(before: &GarageClusterStatus, picture: &Picture) -> Option<LayoutWriterStatus> {
     let facts = &picture.facts;
     facts.declared?;
-    let role = if facts.follows { LayoutSiteRole::Follower } else { LayoutSiteRole::Writer };
+    let role = if facts.follows && !mutant::is(Mutant::StatusRoleWrong) {
+        LayoutSiteRole::Follower
+    } else {
+        LayoutSiteRole::Writer
+    };
     // While nodes lose their layout on purpose, no version means anything.
     let live = picture.garage.as_ref().filter(|_| facts.migrating.is_none());
     let live = live.map(|garage| Content::of(&garage.layout));
