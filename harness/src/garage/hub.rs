@@ -183,10 +183,11 @@ impl Hub {
     pub async fn add_rule(&self, rule: &Value) -> Result<u64, HubError> {
         let path = "/rules".to_owned();
         let answer = self.call(Method::POST, path.clone(), Some(rule.clone())).await?;
-        let answer: Value = answer
-            .json()
-            .await
-            .map_err(|source| HubError::Unreachable { method: Method::POST, path, source })?;
+        let answer: Value = answer.json().await.map_err(|source| HubError::Unreachable {
+            method: Method::POST,
+            path,
+            source,
+        })?;
         Ok(answer["id"].as_u64().unwrap_or_default())
     }
 

@@ -31,7 +31,8 @@ pub fn reference() -> Vec<Manifest> {
 #[must_use]
 pub fn with_webhooks() -> Vec<Manifest> {
     let definition = |manifest: &Manifest| manifest.name.ends_with("garageclusters.yaml");
-    let mut manifests: Vec<Manifest> = reference().into_iter().filter(|manifest| !definition(manifest)).collect();
+    let mut manifests: Vec<Manifest> =
+        reference().into_iter().filter(|manifest| !definition(manifest)).collect();
     manifests.insert(0, config!("webhook/crd/garage.rajsingh.info_garageclusters.yaml"));
     manifests.extend([
         config!("webhook/cluster_role.yaml"),
