@@ -73,6 +73,9 @@ pub struct NodeSpec {
     pub consistency_mode: String,
     /// Its host name.
     pub hostname: String,
+    /// Name of a purge of the layout file, carried out before the start, once for each name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purge_layout: Option<String>,
 }
 
 impl fmt::Debug for NodeSpec {
@@ -180,10 +183,11 @@ impl Hub {
     pub async fn add_rule(&self, rule: &Value) -> Result<u64, HubError> {
         let path = "/rules".to_owned();
         let answer = self.call(Method::POST, path.clone(), Some(rule.clone())).await?;
-        let answer: Value = answer
-            .json()
-            .await
-            .map_err(|source| HubError::Unreachable { method: Method::POST, path, source })?;
+        let answer: Value = answer.json().await.map_err(|source| HubError::Unreachable {
+            method: Method::POST,
+            path,
+            source,
+        })?;
         Ok(answer["id"].as_u64().unwrap_or_default())
     }
 

@@ -53,6 +53,7 @@ pub async fn completes_reconciles(
         poke(site, &clusters, cluster, number).await?;
         try_join_all(nodes.iter().map(|node| poke(site, &garage_nodes, node, number))).await?;
         await_reconciles(scope, mesh, site, poked, 1 + nodes.len()).await?;
+        super::metrics::record(scope).await;
     }
     if times > 1 {
         scope.recorder.state(facts::QUIET, json!(facts::Quiet { on: false }));

@@ -59,9 +59,15 @@ impl System for Garage {
         super::evidence::save(scope, passed).boxed()
     }
 
-    fn close<'a>(&'a self, scope: &'a Scope, _stage: Option<&'a Stage>) -> BoxFuture<'a, Result<(), Failure>> {
+    fn close<'a>(
+        &'a self,
+        scope: &'a Scope,
+        _stage: Option<&'a Stage>,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         async move {
+            super::metrics::record(scope).await;
             try_join(remove_objects(scope, Site::East), remove_objects(scope, Site::West)).await?;
+            super::metrics::record(scope).await;
             let forgotten = self.hub.delete_mesh(&Self::mesh_name(&scope.namespace)).await;
             forgotten.map_err(|error| Failure::harness(Site::East, "end the mesh", error))
         }

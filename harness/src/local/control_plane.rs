@@ -161,8 +161,7 @@ impl ControlPlane {
     /// Starts the API server again if it does not run, and waits until it answers.
     pub async fn revive_api_server(&self) -> Result<(), LocalError> {
         let revived = self.kube_apiserver.revive().await;
-        let server =
-            revived.map_err(|source: LaunchError| LocalError::Launch { site: self.site, source })?;
+        let server = revived.map_err(|source: LaunchError| LocalError::Launch { site: self.site, source })?;
         let admin = self.client(Identity::Admin).await?;
         readiness::api_server(self.site, &admin, &[&self.etcd, &server]).await
     }

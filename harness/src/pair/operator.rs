@@ -97,7 +97,8 @@ fn arguments(metrics: SocketAddr, health: SocketAddr) -> Vec<OsString> {
     flags.into_iter().map(OsString::from).collect()
 }
 
-/// Service names go through the proxy; pod addresses and the API server are loopback and go direct.
+/// What an operator logs is part of the history, so it is asked for structured lines; one that knows no `LOG_FORMAT` logs
+/// as it does. Service names go through the proxy; pod addresses and the API server are loopback and go direct.
 fn environment(kubeconfig: &Path, proxy: SocketAddr) -> Vec<(OsString, OsString)> {
     let proxy = format!("http://{proxy}");
     let direct = "127.0.0.0/8,localhost";
@@ -109,6 +110,7 @@ fn environment(kubeconfig: &Path, proxy: SocketAddr) -> Vec<(OsString, OsString)
         ("NO_PROXY", direct.as_ref()),
         ("no_proxy", direct.as_ref()),
         ("RUST_LOG", "info".as_ref()),
+        ("LOG_FORMAT", "json".as_ref()),
     ];
     let waiting = WAITING.iter().map(|(name, value)| ((*name).into(), (*value).into()));
     variables.into_iter().map(|(name, value)| (name.into(), value.into())).chain(waiting).collect()

@@ -11,6 +11,7 @@ use super::{Cell, CellReport, Disturbance, Outcome, Scenario, Scope, System, nam
 use crate::checks::expected::EXPECTED;
 use crate::failure::Failure;
 use crate::site::Site;
+use crate::wait;
 
 /// The step with which the closing of a cell begins; what comes before it is the cell itself.
 pub const CLOSE: &str = "close the cell";
@@ -80,7 +81,8 @@ async fn run_body<S: System>(
     stage: &S::Stage,
 ) -> Result<(), Failure> {
     let limit = scope.limits.scenario;
-    let body = AssertUnwindSafe((scenario.run)(scope, stage, cell)).catch_unwind();
+    let body = wait::recorded(scope.recorder.clone(), (scenario.run)(scope, stage, cell));
+    let body = AssertUnwindSafe(body).catch_unwind();
     let ended = tokio::select! {
         ended = tokio::time::timeout(limit, body) => ended,
         abort = scope.abort.aborted() => return Err(Failure::Aborted(abort)),

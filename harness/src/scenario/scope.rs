@@ -44,6 +44,8 @@ pub struct Scope {
     pub clients: PerSite<Client>,
     /// The hub's journal, live.
     pub journal: PathBuf,
+    /// URLs of the metrics of the operators under test; empty where there are none.
+    pub metrics: PerSite<String>,
     /// Folder for what is saved of the cell.
     pub evidence: PathBuf,
     /// Records what the cell does.

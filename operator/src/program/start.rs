@@ -50,7 +50,7 @@ pub enum StartError {
     Client(#[source] Box<kube::Error>),
     /// The definitions are missing or the ServiceAccount may not read them.
     #[error(
-        "{kind} objects cannot be listed; are the definitions of config/crd and the roles of config/rbac installed?"
+        "{kind} objects cannot be listed; are the definitions of deploy/crd and the roles of deploy/rbac installed?"
     )]
     NotInstalled {
         /// Which kind.

@@ -34,16 +34,31 @@ fn cells() -> Vec<Cell> {
         Cell::control(NAME, "writer")
             .with(EAST, "Writer")
             .claims("the Writer assigns roles to its nodes and applies layout 1", ROLES)
-            .claims("status and condition LayoutWriter=True/WriterSite tell the role", &["status-role", "condition-layout-writer"]),
+            .claims(
+                "status and condition LayoutWriter=True/WriterSite tell the role",
+                &["status-role", "condition-layout-writer"],
+            ),
         Cell::subject(NAME, "follower")
             .with(EAST, "Follower")
-            .claims("the Follower makes no layout write", &["matrix-bootstrap", "api-follower", "fact-zero-writes"])
-            .claims("it reports AwaitingLayoutWriter=True/NodesWithoutRole and stays Ready", &["condition-awaiting", "condition-ready"])
-            .claims("it runs, connects and reads its nodes, and looks again by itself", &["matrix-connect", "matrix-workloads", "enforce-pending"]),
+            .claims(
+                "the Follower makes no layout write",
+                &["matrix-bootstrap", "api-follower", "fact-zero-writes"],
+            )
+            .claims(
+                "it reports AwaitingLayoutWriter=True/NodesWithoutRole and stays Ready",
+                &["condition-awaiting", "condition-ready"],
+            )
+            .claims(
+                "it runs, connects and reads its nodes, and looks again by itself",
+                &["matrix-connect", "matrix-workloads", "enforce-pending"],
+            ),
         Cell::control(NAME, "absent")
             .with(EAST, "Absent")
             .claims("a site without the field writes like a Writer", &["compat-absent", "d10-default"])
-            .claims("nothing of the feature is in its spec, status or conditions", &["compat-absent", "status-pointer", "deviation-reasons"]),
+            .claims(
+                "nothing of the feature is in its spec, status or conditions",
+                &["compat-absent", "status-pointer", "deviation-reasons"],
+            ),
     ]
 }
 
@@ -67,7 +82,8 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         world.shows_role(EAST).await?;
         let applied = world.role(EAST).may_write();
         for layout in world.layouts(EAST, &nodes).await? {
-            let claim = if applied { "every node holds layout 1 with both roles" } else { "no node holds a layout" };
+            let claim =
+                if applied { "every node holds layout 1 with both roles" } else { "no node holds a layout" };
             let expected = if applied { (1, 2) } else { (0, 0) };
             let holds = (layout.version, layout.roles.len()) == expected;
             world.claim(EAST, claim, holds, || format!("{layout:?}"))?;

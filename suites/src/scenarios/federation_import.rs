@@ -29,19 +29,22 @@ pub fn scenario() -> Scenario<Garage> {
 
 fn cells() -> Vec<Cell> {
     vec![
-        Cell::control(NAME, "writer")
-            .with(EAST, "Writer")
-            .with(WEST, "Follower")
-            .claims("the Writer stages and applies the declared roles of the other site's nodes", &["d2-external", "matrix-assign", "matrix-import"]),
+        Cell::control(NAME, "writer").with(EAST, "Writer").with(WEST, "Follower").claims(
+            "the Writer stages and applies the declared roles of the other site's nodes",
+            &["d2-external", "matrix-assign", "matrix-import"],
+        ),
         Cell::subject(NAME, "follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
-            .claims("the writer's roles arrive through gossip, and the Follower stages nothing", &["matrix-import", "d2-external", "e2e-writer-assigns"])
+            .claims(
+                "the writer's roles arrive through gossip, and the Follower stages nothing",
+                &["matrix-import", "d2-external", "e2e-writer-assigns"],
+            )
             .claims("it connects its nodes to the other site all the same", &["matrix-connect"]),
-        Cell::control(NAME, "absent")
-            .with(EAST, "Absent")
-            .with(WEST, "Follower")
-            .claims("a site without the field assigns the declared roles like a Writer and shows no trace", &["compat-absent"]),
+        Cell::control(NAME, "absent").with(EAST, "Absent").with(WEST, "Follower").claims(
+            "a site without the field assigns the declared roles like a Writer and shows no trace",
+            &["compat-absent"],
+        ),
     ]
 }
 
@@ -50,7 +53,8 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         let world = World::new(scope, stage, cell);
         let east = Cluster::manual(world.role(EAST)).factor(2);
         let west = Cluster::manual(world.role(WEST)).factor(2);
-        let (at_east, at_west) = futures::try_join!(world.start(EAST, &east, 2), world.start(WEST, &west, 2))?;
+        let (at_east, at_west) =
+            futures::try_join!(world.start(EAST, &east, 2), world.start(WEST, &west, 2))?;
         let (writer, follower) = if world.follows() { (WEST, EAST) } else { (EAST, WEST) };
         let (own, theirs) = if world.follows() { (&at_west, &at_east) } else { (&at_east, &at_west) };
         world.declare_nodes(writer, theirs).await?;

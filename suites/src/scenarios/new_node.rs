@@ -38,8 +38,14 @@ fn cells() -> Vec<Cell> {
         Cell::subject(NAME, "follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
-            .claims("the Follower starts its new node and stages nothing for it", &["matrix-assign", "matrix-workloads"])
-            .claims("it reports NodesWithoutRole until the writer declares the node, then NothingPending", &["condition-awaiting", "deviation-reasons", "d2-external"])
+            .claims(
+                "the Follower starts its new node and stages nothing for it",
+                &["matrix-assign", "matrix-workloads"],
+            )
+            .claims(
+                "it reports NodesWithoutRole until the writer declares the node, then NothingPending",
+                &["condition-awaiting", "deviation-reasons", "d2-external"],
+            )
             .claims("Ready stays true all the while", &["condition-ready"]),
         Cell::control(NAME, "absent")
             .with(EAST, "Absent")

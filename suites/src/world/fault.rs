@@ -53,8 +53,10 @@ impl World<'_> {
     /// Separates the nodes of both sites, or of a site and a stray one.
     pub async fn partition(&self) -> Result<(), Failure> {
         let mesh = &self.stage.mesh.name;
-        self.fault(&json!({"action": "partition", "mesh": mesh, "between": [["east"], ["west"]], "kind": "reset"}))
-            .await
+        self.fault(
+            &json!({"action": "partition", "mesh": mesh, "between": [["east"], ["west"]], "kind": "reset"}),
+        )
+        .await
     }
 
     /// Joins them again.

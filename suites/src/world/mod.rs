@@ -132,8 +132,7 @@ impl<'a> World<'a> {
     pub async fn declare_nodes(&self, writer: Site, names: &[String]) -> Result<(), Failure> {
         let home = writer.other();
         try_join_all(names.iter().map(|name| async move {
-            let (node_id, address) =
-                futures::try_join!(self.identity(home, name), self.address(home, name))?;
+            let (node_id, address) = futures::try_join!(self.identity(home, name), self.address(home, name))?;
             declare_external(self.scope, writer, &External { home, name: name.clone(), node_id, address })
                 .await
         }))

@@ -130,9 +130,7 @@ impl World<'_> {
         let awaited = format!("identity of GarageNode {name}");
         let known = |node: Option<&DynamicObject>| {
             let node = node.ok_or("it does not exist")?;
-            objects::text(node, "/status/nodeId")
-                .map(drop)
-                .ok_or_else(|| objects::conditions_in_words(node))
+            objects::text(node, "/status/nodeId").map(drop).ok_or_else(|| objects::conditions_in_words(node))
         };
         let node = self.node_until(site, name, awaited.clone(), known).await?;
         let id = objects::text(&node, "/status/nodeId").map(str::to_owned);
@@ -223,9 +221,12 @@ impl World<'_> {
         let role = self.role(site);
         let told = self.cluster(site).await?;
         let told = objects::text(&told, "/status/layoutWriter/role").map(str::to_owned);
-        self.claim(site, "status.layoutWriter.role is the declared role", told.as_deref() == role.field(), || {
-            format!("{told:?}")
-        })
+        self.claim(
+            site,
+            "status.layoutWriter.role is the declared role",
+            told.as_deref() == role.field(),
+            || format!("{told:?}"),
+        )
     }
 
     /// Nothing of the feature is in the object or its status.
@@ -248,7 +249,9 @@ impl World<'_> {
         let is_it = |event: &Event| {
             event.reason.as_deref() == Some(reason)
                 && event.type_.as_deref() == Some("Warning")
-                && [&event.message, &event.action].iter().any(|text| text.as_deref().is_some_and(|text| text.contains(word)))
+                && [&event.message, &event.action]
+                    .iter()
+                    .any(|text| text.as_deref().is_some_and(|text| text.contains(word)))
         };
         let mut events = std::pin::pin!(kube::runtime::WatchStreamExt::applied_objects(watcher(
             api.clone(),
