@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::hub::{self, RunningHub};
 use super::manifests::{self, Manifest};
-use super::operator::{self, OperatorLaunch, RunningOperator};
+use super::operator::{self, OperatorLaunch, OperatorProgram, RunningOperator};
 use super::{HubDescription, OperatorDescription, PairDescription, SiteDescription};
 use crate::agent::Agent;
 use crate::garage::runtime::GarageRuntime;
@@ -34,6 +34,9 @@ pub struct PairOptions {
     /// The operator to run; none for the reference operator.
     #[serde(default)]
     pub operator_bin: Option<PathBuf>,
+    /// Further arguments for it.
+    #[serde(default)]
+    pub operator_args: Vec<String>,
 }
 
 /// Finds, or builds, the operator to run.
@@ -89,7 +92,9 @@ async fn start(
     let progress = |part| SinkProgress { part, sink: context.progress.clone() };
     let environment = toolchain::Environment::of_process()?;
     let binaries = toolchain::prepare(&environment, &context.launcher, &progress("programs")).await?;
+    let arguments = options.operator_args.clone();
     let program = resolve(options, context.clone()).await?;
+    let program = OperatorProgram { program, arguments };
     phases.ended("prepare");
     let settings = Settings {
         folder: context.folder.join("sites"),
@@ -129,7 +134,7 @@ impl RunningFederation {
     /// Puts the agent and the operators onto sites that are there.
     async fn furnish(
         context: Context,
-        program: PathBuf,
+        program: OperatorProgram,
         hub: RunningHub,
         sites: LocalPair,
     ) -> Result<Self, AnyError> {
@@ -140,7 +145,7 @@ impl RunningFederation {
         let (east, west) = try_join(start(Site::East), start(Site::West)).await?;
         let operators = PerSite { east, west };
         try_join(operators.east.ready(), operators.west.ready()).await?;
-        let description = describe(&context, &program, &hub, &sites, &operators);
+        let description = describe(&context, &program.program, &hub, &sites, &operators);
         Ok(Self { hub, sites, agent, operators, description, told: Mutex::default() })
     }
 
@@ -168,13 +173,13 @@ async fn start_agent(sites: &LocalPair, hub: &RunningHub) -> Result<Agent, AnyEr
 
 async fn start_operator(
     context: &Context,
-    program: &std::path::Path,
+    program: &OperatorProgram,
     sites: &LocalPair,
     site: Site,
 ) -> Result<RunningOperator, AnyError> {
     let launch = OperatorLaunch {
         site,
-        program: program.to_owned(),
+        program: program.clone(),
         kubeconfig: sites.at(site).kubeconfig(Identity::Operator).to_owned(),
         address: sites.at(site).address(),
         proxy: match site {

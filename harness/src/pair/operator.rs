@@ -17,13 +17,22 @@ pub const NAMESPACE: &str = "garage-operator-system";
 /// How long an operator may take until it says that it is ready.
 const READY: Duration = Duration::from_secs(30);
 
+/// An operator, and the arguments that are its alone.
+#[derive(Debug, Clone)]
+pub struct OperatorProgram {
+    /// The program.
+    pub program: PathBuf,
+    /// Arguments after those that operators share.
+    pub arguments: Vec<String>,
+}
+
 /// What an operator is started with.
 #[derive(Debug, Clone)]
 pub struct OperatorLaunch {
     /// Its site.
     pub site: Site,
     /// The program.
-    pub program: PathBuf,
+    pub program: OperatorProgram,
     /// Kubeconfig with the identity of its ServiceAccount.
     pub kubeconfig: PathBuf,
     /// Address of its site, for its metrics and health endpoints.
@@ -51,11 +60,12 @@ pub async fn start(launcher: &Launcher, launch: &OperatorLaunch) -> Result<Runni
     secret_file::create_folder(&folder)?;
     let metrics = free_port(launch.address)?;
     let health = free_port(launch.address)?;
+    let own = launch.program.arguments.iter().map(OsString::from);
     let child = launcher
         .launch(Launch {
             name: format!("{}-operator", launch.site),
-            program: launch.program.clone(),
-            args: arguments(metrics, health),
+            program: launch.program.program.clone(),
+            args: arguments(metrics, health).chain(own).collect(),
             env: environment(&launch.kubeconfig, launch.proxy),
             log: folder.join("operator.log"),
         })
@@ -75,7 +85,7 @@ impl RunningOperator {
 }
 
 /// The flags that operators of this API group share (operator contract §6.1).
-fn arguments(metrics: SocketAddr, health: SocketAddr) -> Vec<OsString> {
+fn arguments(metrics: SocketAddr, health: SocketAddr) -> impl Iterator<Item = OsString> {
     let flags = [
         "--leader-elect=true".to_owned(),
         "--cluster-domain=cluster.local".to_owned(),
@@ -84,7 +94,7 @@ fn arguments(metrics: SocketAddr, health: SocketAddr) -> Vec<OsString> {
         format!("--metrics-bind-address={metrics}"),
         format!("--health-probe-bind-address={health}"),
     ];
-    flags.into_iter().map(OsString::from).collect()
+    flags.into_iter().map(OsString::from)
 }
 
 /// What an operator logs is part of the history, so it is asked for structured lines; one that knows no `LOG_FORMAT` logs
