@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use garage_operator::api::crd::{self, Conversion};
 use garage_operator::program::options::{Command, Options};
-use garage_operator::program::{logs, start};
+use garage_operator::program::{logs, purge, start};
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -14,6 +14,15 @@ fn main() -> ExitCode {
         Some(Command::Crds { webhooks, output_dir }) => {
             let conversion = if webhooks { Conversion::Webhook } else { Conversion::Off };
             print_definitions(conversion, output_dir.as_deref())
+        }
+        Some(Command::PurgeLayout { metadata_dir, once }) => {
+            match purge::purge_layout(&metadata_dir, &once) {
+                Ok(what) => {
+                    println!("{what}");
+                    ExitCode::SUCCESS
+                }
+                Err(error) => failed(&format!("{}: {error}", metadata_dir.display())),
+            }
         }
         None => match options.run.objection() {
             Some(objection) => {

@@ -9,12 +9,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::attribution::{NodeTokens, TokenTable};
+use super::body::BodyError;
 use super::directory::SiteView;
 use super::journal;
 use super::listener::Port;
 use super::rule::{CallFacts, Effect, Intervention};
 use super::shared::Shared;
-use crate::admin::{Cluster, Happening, LayoutMark, Profile, Request, Response};
+use crate::admin::{ApiError, Cluster, Happening, LayoutMark, Profile, Request, Response};
 use crate::mesh::{Mesh, NodeIndex, Process};
 
 /// A mesh in the hub.
@@ -193,6 +194,12 @@ impl MeshActor {
         }
     }
 
+    /// The port of `node`, if it is open.
+    #[must_use]
+    pub fn port(&self, node: NodeIndex) -> Option<Port> {
+        self.lock().ports.get(&node).cloned()
+    }
+
     /// Whether the port of `node` is open.
     #[must_use]
     pub fn has_port(&self, node: NodeIndex) -> bool {
@@ -232,6 +239,20 @@ impl MeshActor {
             Effect::Delay { .. } | Effect::Hold { .. } => self.perform(&progress, request, None),
         }
         progress.answer().await
+    }
+
+    /// A request whose body could not be read: records it as a call that had no effect, and gives the answer.
+    pub fn call_cut_short(
+        self: &Arc<Self>,
+        node: NodeIndex,
+        request: Request,
+        host: Option<String>,
+        error: &BodyError,
+    ) -> Response {
+        let response = Response::error(&ApiError::internal(error), &request.path);
+        let Begun { progress, .. } = self.begin_call(node, request, host);
+        self.answer_instead(&progress, Some(response.clone()));
+        response
     }
 
     /// Attributes a call, records that it begins, and asks the rules.

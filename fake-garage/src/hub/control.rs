@@ -18,10 +18,12 @@ use serde_json::json;
 
 use super::fault::{FaultRequest, LossName, inject};
 use super::journal::fault_event;
+use super::life;
 use super::options::ControlToken;
 use super::registry::{ControlError, MeshRequest, NodeRequest, Registry};
 use super::rule::RuleRequest;
 use super::state::{HubState, NodeLayout};
+use super::tunnel;
 
 /// The routes of the control API.
 pub fn router(registry: Arc<Registry>, token: ControlToken) -> Router {
@@ -30,6 +32,8 @@ pub fn router(registry: Arc<Registry>, token: ControlToken) -> Router {
         .route("/meshes/{mesh}", put(put_mesh).delete(delete_mesh))
         .route("/meshes/{mesh}/nodes/{site}/{namespace}/{pod}/layout", get(node_layout))
         .route("/nodes/{site}/{namespace}/{pod}", put(put_node).delete(delete_node))
+        .route("/nodes/{site}/{namespace}/{pod}/connection", get(node_connection))
+        .route("/nodes/{site}/{namespace}/{pod}/process", get(node_process))
         .route("/routes/{site}", put(put_routes))
         .route("/history", get(history))
         .route("/faults", post(post_fault))
@@ -63,7 +67,9 @@ impl IntoResponse for ControlError {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::Unreadable(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoMesh(_) | Self::NoNode(_) | Self::NoRule(_) => StatusCode::NOT_FOUND,
-            Self::SecretTaken(_) | Self::SecretChanged(_) | Self::Address(_) => StatusCode::CONFLICT,
+            Self::Ended(_) | Self::SecretTaken(_) | Self::SecretChanged(_) | Self::Address(_) => {
+                StatusCode::CONFLICT
+            }
             Self::UnknownSecret(_) | Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
         };
         refuse(status, self)
@@ -122,6 +128,31 @@ async fn delete_node(
 ) -> Answer {
     let Query(query) = query.map_err(|error| ControlError::Malformed(error.to_string()))?;
     done(registry.stop_node(&format!("{site}/{namespace}/{pod}"), query.lose.into()).await)
+}
+
+/// A connection to the node's admin API through this one.
+async fn node_connection(
+    State(registry): State<Arc<Registry>>,
+    Path((site, namespace, pod)): NodePath,
+    request: Request,
+) -> Answer {
+    tunnel::open(registry.node(&format!("{site}/{namespace}/{pod}"))?, request)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FollowedProcess {
+    boot: u64,
+}
+
+/// Answers once the process has ended, with how; the process ends if the caller goes away before.
+async fn node_process(
+    State(registry): State<Arc<Registry>>,
+    Path((site, namespace, pod)): NodePath,
+    query: Result<Query<FollowedProcess>, axum::extract::rejection::QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|error| ControlError::Malformed(error.to_string()))?;
+    life::follow(registry.node(&format!("{site}/{namespace}/{pod}"))?, query.boot)
 }
 
 async fn node_layout(

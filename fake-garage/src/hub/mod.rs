@@ -5,11 +5,13 @@
 
 pub mod actor;
 pub mod attribution;
+pub mod body;
 pub mod control;
 pub mod directory;
 pub mod error;
 pub mod fault;
 pub mod journal;
+pub mod life;
 pub mod listener;
 pub mod options;
 pub mod proxy;
@@ -18,6 +20,7 @@ pub mod rule;
 pub mod serve;
 pub mod shared;
 pub mod state;
+pub mod tunnel;
 
 pub use error::ServeError;
 pub use options::{ControlToken, NodeNetwork, Options};

@@ -134,6 +134,7 @@ impl Mesh {
             let node = self.node_mut(index);
             node.id = id;
             node.files.peers.clear();
+            node.files.purged = None;
         }
         let wall = self.wall_clock(index);
         let node = self.node_mut(index);
@@ -143,6 +144,18 @@ impl Mesh {
             LocalLayout::start(node.id, node.config.mode, LayoutHistory::fresh(node.config.factor, wall));
         node.layout_changed();
         self.outputs.push(Output::Layout { node: index, event: LayoutEvent::Reset { from } });
+    }
+
+    /// Takes the layout file away from a node whose process has ended, once for each name of a purge: what an init
+    /// container does that leaves a marker beside the file.
+    pub fn purge_layout_once(&mut self, index: NodeIndex, purge: &str) {
+        if self.node(index).files.purged.as_deref() == Some(purge) {
+            return;
+        }
+        if self.node(index).files.layout.is_some() {
+            self.lose_files(index, Loss::LayoutFile);
+        }
+        self.node_mut(index).files.purged = Some(purge.to_owned());
     }
 
     /// Empties the files of a node whose process has ended, and gives it the identity `id`.

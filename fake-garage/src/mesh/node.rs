@@ -80,6 +80,8 @@ pub enum Process {
 pub(super) struct Files {
     pub(super) layout: Option<LayoutHistory>,
     pub(super) peers: Vec<(NodeId, SocketAddr)>,
+    /// The last purge of the layout file that was carried out, by its name.
+    pub(super) purged: Option<String>,
 }
 
 /// A node of a mesh.
@@ -136,6 +138,12 @@ impl Node {
     #[must_use]
     pub const fn is_running(&self) -> bool {
         matches!(self.process, Process::Running)
+    }
+
+    /// How often its process was started.
+    #[must_use]
+    pub const fn boot(&self) -> u64 {
+        self.boot
     }
 
     /// How often its layout began anew.

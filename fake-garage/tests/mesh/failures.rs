@@ -91,6 +91,19 @@ fn capture_11_a_lost_layout_file_comes_back_from_the_peers_as_a_new_incarnation(
 }
 
 #[test]
+fn a_named_purge_takes_the_layout_file_away_once() {
+    let mut world = World::with_layout(Pacing::fast(), 1);
+    let node = world.nodes[0];
+    let mut restart = |purge: &str| {
+        world.mesh.stop(node);
+        world.mesh.purge_layout_once(node, purge);
+        world.mesh.start(node);
+        world.mesh.node(node).incarnation()
+    };
+    assert_eq!((restart("one"), restart("one"), restart("two")), (1, 1, 2));
+}
+
+#[test]
 fn capture_11_all_metadata_lost_gives_a_new_identity_without_role_or_peers() {
     let mut world = World::with_layout(Pacing::fast(), 1);
     let node = world.nodes[0];

@@ -25,4 +25,5 @@ pub mod objects;
 pub mod progress;
 pub mod role;
 pub mod runtime;
+pub mod stage;
 pub mod system;

@@ -61,6 +61,11 @@ pub async fn completes_reconciles(
     Ok(())
 }
 
+/// Waits until the operator of `site` has looked at everything once more by itself: nobody nudges it.
+pub async fn looks_again(scope: &Scope, mesh: &Mesh, site: Site) -> Result<(), Failure> {
+    await_reconciles(scope, mesh, site, Moment::now(), 1).await
+}
+
 async fn poke(site: Site, api: &Api<DynamicObject>, name: &str, number: u32) -> Result<(), Failure> {
     let annotation = json!({"metadata": {"annotations": {POKE: number.to_string()}}});
     let patched = api.patch(name, &PatchParams::default(), &Patch::Merge(annotation)).await;

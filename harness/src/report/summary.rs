@@ -207,6 +207,7 @@ mod tests {
                     age_ms: Some(1500),
                 }],
             }),
+            failures: Vec::new(),
             duration_ms: 1234,
             teardown_ms: 800,
         };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::{StreamExt as _, stream};
@@ -23,7 +24,7 @@ use crate::pair::PairDescription;
 use crate::report::verdict::Problem;
 use crate::report::{Exit, Verdict};
 use crate::scenario::system::Planned;
-use crate::scenario::{Abort, AbortSwitch, Blame, CellReport, Limits, Scope, System, runner};
+use crate::scenario::{Abort, AbortSwitch, Blame, CellReport, Disturber, Limits, Scope, System, runner};
 use crate::site::{PerSite, Site};
 
 /// Subject of the state event that says which states a run records.
@@ -42,6 +43,10 @@ pub struct RunOptions {
     pub keep_failed: bool,
     /// Ends the run early when it is thrown.
     pub abort: AbortSwitch,
+    /// Breaks and mends parts of the pair for cells that ask for it.
+    pub disturber: Arc<dyn Disturber>,
+    /// How often a cell that failed is run again. What the checks find is not affected by that.
+    pub retries: u32,
 }
 
 /// Runs `plan` on `pair`, judges the history, and leaves everything in `directory`.
@@ -96,7 +101,7 @@ struct Run<'a> {
     directory: &'a RunDirectory,
     options: &'a RunOptions,
     observer: &'a dyn Observer,
-    pair: &'a PairDescription,
+    pair: Arc<PairDescription>,
     clients: PerSite<Client>,
     recorder: Recorder,
 }
@@ -116,25 +121,57 @@ impl<'a> Run<'a> {
         let east = client(&pair.sites.east.kubeconfig).await?;
         let west = client(&pair.sites.west.kubeconfig).await?;
         let clients = PerSite { east, west };
-        Ok(Self { directory, options, observer, pair, clients, recorder })
+        Ok(Self { directory, options, observer, pair: Arc::new(pair.clone()), clients, recorder })
     }
 
     /// Runs every cell, some at once, and reports them in the order of the plan.
     async fn cells<S: System>(&self, system: &S, plan: Vec<Planned<S>>) -> Vec<CellReport> {
         let order: BTreeMap<String, usize> =
             plan.iter().enumerate().map(|(index, (_, cell))| (cell.path(), index)).collect();
-        let running = plan.into_iter().map(|planned| self.cell(system, planned));
+        let (alone, together): (Vec<_>, Vec<_>) =
+            plan.into_iter().partition(|(_, cell)| cell.disturbs.is_alone());
+        let running = together.into_iter().map(|planned| self.cell(system, planned));
         let mut reports: Vec<CellReport> =
             stream::iter(running).buffer_unordered(self.options.parallel.max(1)).collect().await;
+        // Whoever disturbs more than its namespaces has the pair to itself.
+        for planned in alone {
+            reports.push(self.cell(system, planned).await);
+        }
         reports.sort_by_key(|report| order.get(&report.cell).copied());
         self.recorder.step("the run ends");
         reports
     }
 
-    async fn cell<S: System>(&self, system: &S, (scenario, cell): Planned<S>) -> CellReport {
-        let path = cell.path();
+    /// Runs a cell, and again while it does not pass and may be run again.
+    async fn cell<S: System>(&self, system: &S, planned: Planned<S>) -> CellReport {
+        let path = planned.1.path();
         self.observer.cell_started(&path);
-        let namespace = Scope::namespace_of(&cell, &self.directory.suffix());
+        let mut failures = Vec::new();
+        let report = loop {
+            let attempt = u32::try_from(failures.len()).unwrap_or(u32::MAX);
+            let report = self.attempt(system, &planned, attempt).await;
+            let ended = self.options.abort.current().is_some() || attempt >= self.options.retries;
+            match report.outcome.message() {
+                Some(message) if !ended => failures.push(message.to_owned()),
+                _ => break CellReport { failures, ..report },
+            }
+        };
+        self.observer.cell_ended(&report);
+        report
+    }
+
+    async fn attempt<S: System>(
+        &self,
+        system: &S,
+        (scenario, cell): &Planned<S>,
+        attempt: u32,
+    ) -> CellReport {
+        let path = cell.path();
+        let suffix = self.directory.suffix();
+        let namespace = match attempt {
+            0 => Scope::namespace_of(cell, &suffix),
+            again => Scope::namespace_of(cell, &format!("{suffix}-{again}")),
+        };
         let scope = Scope {
             evidence: self.directory.cell(&path),
             recorder: self.recorder.of_cell(&path, &namespace),
@@ -145,12 +182,12 @@ impl<'a> Run<'a> {
             metrics: PerSite::from_fn(|site| self.pair.sites.at(site).operator.metrics.clone()),
             limits: self.options.limits,
             abort: self.options.abort.clone(),
+            disturber: self.options.disturber.clone(),
+            pair: self.pair.clone(),
             shared: self.options.shared,
             keep_failed: self.options.keep_failed,
         };
-        let report = runner::run_cell(system, &scenario, &cell, &scope).await;
-        self.observer.cell_ended(&report);
-        report
+        runner::run_cell(system, scenario, cell, &scope).await
     }
 
     fn problems(&self) -> Vec<Problem> {

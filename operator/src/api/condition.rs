@@ -9,6 +9,8 @@ pub const READY: &str = "Ready";
 pub const LAYOUT_WRITER: &str = "LayoutWriter";
 /// Whether this Follower has work that only a Writer may do.
 pub const AWAITING_LAYOUT_WRITER: &str = "AwaitingLayoutWriter";
+/// Whether the nodes have the replication factor of the spec; absent while they do.
+pub const REPLICATION_FACTOR: &str = "ReplicationFactor";
 /// Whether stale gateway roles wait for their removal; absent while there are none.
 pub const GATEWAY_TOMBSTONES: &str = "GatewayTombstones";
 /// How far a node is on its way out of the layout; absent while it stays.

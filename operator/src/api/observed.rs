@@ -106,4 +106,22 @@ pub struct FactorMigrationStatus {
     /// What it waits for or why it failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// The factor before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_factor: Option<u32>,
+    /// The factor after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_factor: Option<u32>,
+    /// It begins although Garage is not healthy.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
+    /// Name of the purge that the pods carry out once; it outlives the migration, so that no pod purges again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purge: Option<String>,
+    /// When it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+    /// When its phase began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase_started_at: Option<Time>,
 }

@@ -12,6 +12,7 @@ use super::pace::Paces;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::cadence::Cadence;
+use crate::decision::factor_migration::Patience;
 use crate::garage::Deadlines;
 use crate::guard::LayoutGuard;
 use crate::metrics::Metrics;
@@ -23,6 +24,10 @@ pub struct Settings {
     pub cluster_domain: String,
     /// Garage image where no spec names one.
     pub default_garage_image: String,
+    /// Image of the init container that purges layout files; that of the node when empty.
+    pub layout_purge_image: String,
+    /// How long a factor migration may wait.
+    pub migration_patience: Patience,
     /// Waiting periods.
     pub cadence: Cadence,
     /// Deadlines of admin calls.

@@ -1,9 +1,9 @@
 //! Whether a change of a `GarageCluster` is admitted (design record "Immutability and transitions", operator contract
 //! §4.2 "Freezes"). The same rules hold for every served version.
 
+use super::factor_migration::is_in_flight;
 use super::spec_rules::{objections, self_connections};
 use crate::api::layout::{LayoutPolicy, LayoutSiteRole};
-use crate::api::observed::FactorMigrationStatus;
 use crate::api::v1beta2::{GarageCluster, GarageClusterStatus};
 use crate::resources::auto_nodes::zone;
 
@@ -107,11 +107,6 @@ fn transaction(status: &GarageClusterStatus) -> Option<String> {
     }
     let migration = status.factor_migration.as_ref().filter(|migration| is_in_flight(migration))?;
     Some(format!("status.factorMigration in phase {}", migration.phase))
-}
-
-/// A migration that is over, or has not begun, does not count.
-fn is_in_flight(migration: &FactorMigrationStatus) -> bool {
-    !matches!(migration.phase.as_str(), "" | "Completed" | "Failed")
 }
 
 fn warnings(old: &GarageCluster, new: &GarageCluster) -> Vec<String> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 
+use super::factor_migration::factor;
 use super::mutation::Intent;
 use crate::api::naming;
 use crate::api::quantity::InvalidQuantity;
@@ -86,7 +87,7 @@ pub fn intent(cluster: &GarageCluster, nodes: &[GarageNode]) -> Result<Intent, I
     }
     let mut intent = Intent {
         parameters: wanted_parameters(&cluster.spec.replication),
-        factor: cluster.spec.replication.factor,
+        factor: factor(cluster),
         ..Intent::default()
     };
     for (id, claimants) in claims {

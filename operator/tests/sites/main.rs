@@ -13,6 +13,7 @@
     reason = "tests; this target has a main of its own"
 )]
 
+mod matrix;
 mod stage;
 
 use std::process::ExitCode;
@@ -26,15 +27,6 @@ fn main() -> ExitCode {
     stage::intercept();
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(AT_ONCE);
-    let trials = vec![stage::trial::trial("stage", stage_is_set)];
+    let trials = matrix::trials();
     libtest_mimic::run(&arguments, trials).exit_code()
-}
-
-async fn stage_is_set(scene: stage::Scene) {
-    use harness::site::Site;
-    let operator = scene.operator(Site::East, &[]).await;
-    scene.create_cluster(Site::East, scene.cluster(Site::East, stage::Role::Writer)).await;
-    scene.until_condition(Site::East, "Ready", "True", "ClusterReady").await;
-    assert!(!scene.writes(Site::East).is_empty());
-    operator.stop().await;
 }

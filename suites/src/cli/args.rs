@@ -121,6 +121,12 @@ pub struct PairArgs {
     /// A further argument for the operator; may be given several times.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub operator_arg: Vec<String>,
+    /// The operator serves no webhooks: install none, and leave out the cells that need them.
+    #[arg(long, env = "ONEWRITER_NO_WEBHOOKS", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
+    pub no_webhooks: bool,
+    /// Where the meshes' random choices come from [default: random; it is printed].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
 }
 
 /// `up`.
@@ -175,6 +181,10 @@ pub struct RunArgs {
     /// Run everything this many times, each time on a fresh pair.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub count: u32,
+    /// Run a cell that failed again, up to so many times. One that then passes is reported as flaky; a violated check is
+    /// never run away from.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub retries: u32,
     /// Say what would run, and start nothing.
     #[arg(long)]
     pub dry_run: bool,

@@ -221,12 +221,14 @@ impl Session<'_> {
         words.extend(cells.iter().cloned());
         words.push(format!("--step-timeout={}s", self.args.step_timeout.as_secs().max(1)));
         words.push(format!("--artifacts-dir={}", self.args.artifacts_dir.join("teeth").display()));
+        words.extend(self.args.pair.seed.map(|seed| format!("--seed={seed}")));
+        words.extend(self.args.pair.no_webhooks.then(|| "--no-webhooks".to_owned()));
         if !program.as_os_str().is_empty() {
             words.push(format!("--operator-bin={}", program.display()));
         }
         words.extend(arguments.iter().map(|argument| format!("--operator-arg={argument}")));
         match Cli::try_parse_from(words).map(|cli| cli.command) {
-            Ok(Command::Run(args)) => Ok(args),
+            Ok(Command::Run(args)) => Ok(run::seeded(&args)),
             Ok(_) => Err("this is no run".to_owned()),
             Err(error) => Err(error.to_string()),
         }

@@ -1,8 +1,8 @@
 //! The scenario matrix: one file for each stimulus.
 
 pub mod bootstrap;
-pub mod federation;
-pub mod observe;
+pub mod federation_import;
+pub mod new_node;
 
 use harness::garage::system::Garage;
 use harness::scenario::Scenario;
@@ -10,5 +10,5 @@ use harness::scenario::Scenario;
 /// Every scenario, in the order in which it is listed and reported.
 #[must_use]
 pub fn matrix() -> Vec<Scenario<Garage>> {
-    vec![bootstrap::scenario(), federation::scenario()]
+    vec![bootstrap::scenario(), new_node::scenario(), federation_import::scenario()]
 }

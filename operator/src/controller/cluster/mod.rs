@@ -4,6 +4,7 @@ mod children;
 mod deletion;
 mod federation;
 mod mesh;
+mod migration;
 mod observe;
 mod operations;
 mod rollout;
@@ -39,12 +40,15 @@ pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Re
     context.metrics.site_role(&decision.cluster().to_string(), shown);
     let authority = context.guard.authority(decision);
     operations::handle(&context, &mut cluster, &authority).await?;
+    migration::keep(&context, &mut cluster, &authority).await?;
     let fault = children::ensure(&context, &cluster).await?;
     let picture = observe::observe(&context, &cluster, authority.decision(), fault).await?;
     let settled = is_settled(&picture.facts);
     status::write(&context, &cluster, &picture).await?;
-    rollout::carry_out(&context, &cluster, &picture.rollout, &picture.pods).await?;
-    upkeep::keep(&context, &cluster, &picture, &authority).await?;
+    if picture.facts.migrating.is_none() {
+        rollout::carry_out(&context, &cluster, &picture.rollout, &picture.pods).await?;
+        upkeep::keep(&context, &cluster, &picture, &authority).await?;
+    }
     tell_long_awaiting(&context, &cluster, &picture.facts).await;
     Ok(next_look(&context, &cluster, settled))
 }

@@ -13,12 +13,14 @@ use super::federation::Sites;
 use super::{mesh, rollout};
 use crate::api::condition::{DRAIN_PREPARED, find};
 use crate::api::layout::LayoutSiteRole;
+use crate::api::naming::PURGE_CLUSTER_LAYOUT;
 use crate::api::observed::{GatewayTombstone, StorageDrainStatus};
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{WantedRole, identity, intent, is_leaving, is_managed, wanted_parameters};
 use crate::decision::awaiting::WriterWork;
 use crate::decision::cluster_state::ClusterFacts;
+use crate::decision::factor_migration::{factor, hold, in_flight};
 use crate::decision::mutation::Intent;
 use crate::decision::tombstones::stale_gateways;
 use crate::garage::{
@@ -85,7 +87,10 @@ pub(super) async fn observe(
         ask_garage(context, cluster, &nodes, &pods, &mut picture).await?;
     }
     let running: Vec<&GarageNode> = staying(&nodes).collect();
-    picture.rollout = rollout::plan(context, cluster, &running, &pods, picture.garage.as_ref()).await?;
+    picture.facts.migrating = hold(cluster);
+    if picture.facts.migrating.is_none() {
+        picture.rollout = rollout::plan(context, cluster, &running, &pods, picture.garage.as_ref()).await?;
+    }
     picture.facts.rolling = picture.rollout.pending;
     picture.steady = scope::steady(&nodes, &pods).map(str::to_owned);
     picture.pods = pods;
@@ -101,12 +106,15 @@ pub(super) async fn observe(
             .unwrap_or_default(),
     };
     picture.facts.tombstones = picture.tombstones.iter().map(|tombstone| tombstone.node_id.clone()).collect();
+    picture.facts.factor_drift = factor_drift(cluster, layout);
     if picture.facts.follows {
+        // A migration that was begun before a demotion waits for a writer.
+        let unfinished = picture.facts.migrating.clone();
         picture.facts.work = WriterWork {
             without_role: picture.facts.without_role.clone(),
             role_removals: role_removals(&nodes, layout),
             tombstones: picture.facts.tombstones.clone(),
-            replication_drift: picture.replication_drift.clone(),
+            replication_drift: picture.replication_drift.clone().or(unfinished),
         };
     }
     Ok(picture)
@@ -211,6 +219,18 @@ fn without_role(nodes: &[GarageNode], layout: Option<&ClusterLayout>) -> Vec<Str
 fn role_removals(nodes: &[GarageNode], layout: Option<&ClusterLayout>) -> Vec<String> {
     let leaving = nodes.iter().filter(|node| is_managed(node) && is_leaving(node));
     leaving.filter(|node| has_role(node, layout)).map(ResourceExt::name_any).collect()
+}
+
+/// The factor of the spec that only a migration brings into the layout.
+fn factor_drift(cluster: &GarageCluster, layout: Option<&ClusterLayout>) -> Option<String> {
+    let (found, wanted) = (factor(cluster), cluster.spec.replication.factor);
+    let bound = layout.is_some_and(|layout| layout.version > 0) && in_flight(cluster).is_none();
+    (bound && found != wanted).then(|| {
+        format!(
+            "the nodes have the replication factor {found}, the spec says {wanted}: set {found} again, or ask for a \
+             migration with the annotation {PURGE_CLUSTER_LAYOUT}: factor={wanted}"
+        )
+    })
 }
 
 /// How the zone redundancy of the spec differs from the layout's, once there is one.

@@ -14,6 +14,7 @@ use crate::api::layout::LayoutSiteRole;
 use crate::api::observed::{HealthStatus, LayoutWriterStatus};
 use crate::api::v1beta2::{GarageCluster, GarageClusterStatus};
 use crate::decision::cluster_state::{conditions, phase};
+use crate::decision::factor_migration::factor;
 use crate::garage::ClusterHealth;
 use crate::resources::labels::storage_selector;
 
@@ -58,6 +59,7 @@ fn next(
         storage_rollout: picture.rollout.recorded.clone(),
         storage_drain: picture.storage_drain.clone(),
         pending_gateway_tombstones: picture.tombstones.clone(),
+        replication_factor: Some(factor(cluster)),
         layout_writer: layout_writer(facts.declared, facts.follows),
         conditions: merge(&before.conditions, &conditions(facts), generation, now),
         ..before.clone()

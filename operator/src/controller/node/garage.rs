@@ -16,6 +16,7 @@ use crate::api::layout::LayoutSiteRole;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{collision, identity, intent, is_managed, wanted_role};
+use crate::decision::factor_migration::hold;
 use crate::decision::node_state::Obstacle;
 use crate::garage::{AdminClient, AdminError, ClusterLayout, ClusterStatus};
 use crate::guard::{LayoutAuthority, LayoutOperation};
@@ -148,6 +149,9 @@ impl Pass<'_> {
     }
 
     async fn change(&self) -> Outcome {
+        if let Some(why) = hold(self.cluster) {
+            return Outcome::Pending(why);
+        }
         if let Err(refusal) = self.authority.permit(LayoutOperation::UpdateClusterLayout) {
             return Outcome::Pending(refusal.to_string());
         }

@@ -90,8 +90,9 @@ async fn observe(
         let obstacle = Obstacle::pending("ClusterDeleting", "the GarageCluster is being deleted");
         return Ok(Observation::obstructed(obstacle));
     }
+    let authority = authority_of(context, cluster);
     let found = if is_managed(node) {
-        workload::ensure(context, cluster, node).await?;
+        workload::ensure(context, cluster, node, authority.decision()).await?;
         identity::discover(context, cluster, node).await?
     } else {
         identity::declared(node)
@@ -104,5 +105,5 @@ async fn observe(
     if is_leaving(node) {
         return removal::advance(context, cluster, node).await;
     }
-    garage::reconcile(context, cluster, node, found, &authority_of(context, cluster)).await
+    garage::reconcile(context, cluster, node, found, &authority).await
 }

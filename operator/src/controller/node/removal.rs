@@ -17,6 +17,7 @@ use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{identity, intent};
 use crate::decision::drain_proof::DrainProof;
+use crate::decision::factor_migration::hold;
 use crate::decision::mutation::is_settled;
 use crate::decision::node_state::Drain;
 use crate::garage::{AdminClient, AdminError, ClusterLayout, ClusterStatus};
@@ -100,6 +101,9 @@ impl Removal<'_> {
     }
 
     async fn remove(&self) -> Drain {
+        if let Some(why) = hold(self.cluster) {
+            return Drain::Preparing(why);
+        }
         let intent = match intent(self.cluster, self.nodes) {
             Ok(intent) => intent,
             Err(invalid) => return Drain::Blocked(invalid.to_string()),

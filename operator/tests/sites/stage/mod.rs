@@ -9,12 +9,14 @@
 //! | [`manifest`] | what tests apply |
 //! | [`objects`] | reading and changing objects of a scene |
 //! | [`await_objects`] | waiting for objects |
+//! | [`cases`] | situations that many tests begin with |
 //! | [`calls`] | recorded calls of the admin API |
 //! | [`hub`] | faults and rules |
 //! | [`garage`] | another actor at the admin API |
 
 pub mod await_objects;
 pub mod calls;
+pub mod cases;
 pub mod garage;
 pub mod hub;
 pub mod manifest;

@@ -10,23 +10,23 @@ use super::scene::Scene;
 /// A test with a scene of its own.
 pub fn trial<F>(name: impl Into<String>, body: impl FnOnce(Scene) -> F + Send + 'static) -> Trial
 where
-    F: Future<Output = ()> + Send + 'static,
+    F: Future<Output = ()> + 'static,
 {
     let name = name.into();
     Trial::test(name.clone(), move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        runtime.block_on(run(&name, body))
+        tokio::task::LocalSet::new().block_on(&runtime, run(&name, body))
     })
 }
 
 async fn run<F>(name: &str, body: impl FnOnce(Scene) -> F + Send + 'static) -> Result<(), Failed>
 where
-    F: Future<Output = ()> + Send + 'static,
+    F: Future<Output = ()> + 'static,
 {
     let client = attach(name).await?;
     let description: Description = serde_json::from_value(client.description().clone())?;
     let scene = Scene::set(description).await?;
-    let running = tokio::spawn(body(scene.clone()));
+    let running = tokio::task::spawn_local(body(scene.clone()));
     let result = tokio::select! {
         result = running => match result {
             Ok(()) => Ok(()),
