@@ -48,7 +48,8 @@ deny:
 
 # Write the generated files (CRDs, JSON Schemas) anew.
 generate:
-    cargo run --quiet --package garage-operator -- crds --output operator/config/crd
+    cargo run --quiet --package garage-operator -- crds --output-dir operator/deploy/crd
+    cargo run --quiet --package garage-operator -- crds --webhooks --output-dir operator/deploy/webhook/crd
     cargo onewriter schema history > docs/history.schema.json
 
 # Clean up after killed runs; takes down kept pairs, too.

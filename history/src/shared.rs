@@ -59,11 +59,12 @@ impl From<Journal> for SharedJournal {
 }
 
 impl SharedJournal {
-    /// Gives an event that happens now its place in the order, and returns its sequence number.
-    pub fn enqueue(&self, event: Event) -> Result<u64, WriteError> {
+    /// Gives an event its place in the order, and returns its sequence number. The clock is read when its place is
+    /// certain, so that times follow the order.
+    pub fn enqueue(&self, clock: impl FnOnce() -> Moment, event: Event) -> Result<u64, WriteError> {
         let mut queue = lock(&self.queue);
         let Queue { lines, text, last } = &mut *queue;
-        *last = lines.add(Moment::now(), event, text)?;
+        *last = lines.add(clock(), event, text)?;
         Ok(*last)
     }
 
@@ -116,9 +117,9 @@ mod tests {
     fn what_is_flushed_is_in_the_file_and_what_is_not_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let journal = shared(&folder);
-        journal.enqueue(event("first")).unwrap();
+        journal.enqueue(Moment::now, event("first")).unwrap();
         journal.flush().unwrap();
-        journal.enqueue(event("second")).unwrap();
+        journal.enqueue(Moment::now, event("second")).unwrap();
         assert_eq!(History::read(journal.path()).unwrap().records.len(), 1);
         journal.flush().unwrap();
         assert_eq!(History::read(journal.path()).unwrap().records.len(), 2);
@@ -133,7 +134,7 @@ mod tests {
                 let journal = &journal;
                 scope.spawn(move || {
                     for turn in 0..50 {
-                        let seq = journal.enqueue(event(format!("{thread} {turn}"))).unwrap();
+                        let seq = journal.enqueue(Moment::now, event(format!("{thread} {turn}"))).unwrap();
                         journal.flush().unwrap();
                         let text = std::fs::read_to_string(journal.path()).unwrap();
                         assert!(text.contains(&format!("\n{{\"seq\":{seq},")), "{seq} is not in the file");

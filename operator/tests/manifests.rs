@@ -11,7 +11,7 @@ use rstest::rstest;
 use serde_json::Value;
 
 fn config() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("config")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy")
 }
 
 #[rstest]
@@ -28,7 +28,7 @@ fn the_definitions_are_those_of_the_types(
         assert!(
             found == file.yaml,
             "{} differs from the types; run `cargo run -p garage-operator -- crds {flag}--output-dir \
-             operator/config/{folder}`",
+             operator/deploy/{folder}`",
             path.display()
         );
     }

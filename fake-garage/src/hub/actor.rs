@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::attribution::{NodeTokens, TokenTable};
+use super::body::BodyError;
 use super::directory::SiteView;
 use super::journal;
 use super::listener::Port;
 use super::rule::{CallFacts, Effect, Intervention};
 use super::shared::Shared;
-use crate::admin::{Cluster, Happening, LayoutMark, Profile, Request, Response};
+use crate::admin::{ApiError, Cluster, Happening, LayoutMark, Profile, Request, Response};
 use crate::mesh::{Mesh, NodeIndex, Process};
 
 /// A mesh in the hub.
@@ -60,6 +61,13 @@ enum Amendment {
     Drop,
 }
 
+/// A call that has begun.
+struct Begun {
+    progress: CallInProgress,
+    request: Request,
+    intervention: Option<Intervention>,
+}
+
 /// A call under way. Dropping it tells the mesh that the caller has gone away.
 #[derive(Debug)]
 struct CallInProgress {
@@ -92,8 +100,7 @@ impl MeshActor {
         seed: u64,
         shared: Arc<Shared>,
     ) -> Arc<Self> {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let origin = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
+        let origin = shared.recorder.clock().wall_ms();
         let mesh = Mesh::new(shared.pacing.clone(), origin, seed);
         let actor = Arc::new(Self {
             name: name.to_owned(),
@@ -200,6 +207,12 @@ impl MeshActor {
         }
     }
 
+    /// The port of `node`, if it is open.
+    #[must_use]
+    pub fn port(&self, node: NodeIndex) -> Option<Port> {
+        self.lock().ports.get(&node).cloned()
+    }
+
     /// Whether the port of `node` is open.
     #[must_use]
     pub fn has_port(&self, node: NodeIndex) -> bool {
@@ -215,8 +228,19 @@ impl MeshActor {
         request: Request,
         host: Option<String>,
     ) -> Option<Response> {
-        let (progress, intervened) = self.begin_call(node, request, host);
-        if let Some((request, intervention)) = intervened {
+        let (progress, held) = {
+            let mut inner = self.now();
+            let Begun { progress, request, intervention } = self.begin_call(&mut inner, node, request, host);
+            let held = match intervention {
+                Some(intervention) => Some((request, intervention)),
+                None => {
+                    self.perform_now(&mut inner, &progress, request);
+                    None
+                }
+            };
+            (progress, held)
+        };
+        if let Some((request, intervention)) = held {
             // The call may stay in flight for long: whoever reads the history finds it.
             self.shared.recorder.flush();
             self.intervene(&progress, request, intervention).await;
@@ -250,15 +274,30 @@ impl MeshActor {
         }
     }
 
-    /// Attributes a call, records that it begins, and asks the rules. Where none acts on it, it is performed.
-    fn begin_call(
+    /// A request whose body could not be read: records it as a call that had no effect, and gives the answer.
+    pub fn call_cut_short(
         self: &Arc<Self>,
         node: NodeIndex,
         request: Request,
         host: Option<String>,
-    ) -> (CallInProgress, Option<(Request, Intervention)>) {
+        error: &BodyError,
+    ) -> Response {
+        let response = Response::error(&ApiError::internal(error), &request.path);
+        let begun = self.begin_call(&mut self.now(), node, request, host);
+        self.answer_instead(&begun.progress, Some(response.clone()));
+        self.shared.recorder.flush();
+        response
+    }
+
+    /// Attributes a call, records that it begins, and asks the rules.
+    fn begin_call(
+        self: &Arc<Self>,
+        inner: &mut Inner,
+        node: NodeIndex,
+        request: Request,
+        host: Option<String>,
+    ) -> Begun {
         let (sender, answer) = oneshot::channel();
-        let mut inner = self.now();
         let call = self.shared.next_call();
         let absent = NodeTokens::default();
         let own = inner.own_tokens.get(&node).unwrap_or(&absent);
@@ -282,11 +321,7 @@ impl MeshActor {
         }
         inner.pending.insert(call, Pending { node, sender, amendment: None });
         let progress = CallInProgress { actor: Arc::clone(self), call, node, answer };
-        let Some(intervention) = intervention else {
-            self.perform_now(&mut inner, &progress, request);
-            return (progress, None);
-        };
-        (progress, Some((request, intervention)))
+        Begun { progress, request, intervention }
     }
 
     fn perform(&self, progress: &CallInProgress, request: Request, amendment: Option<Amendment>) {
@@ -342,9 +377,9 @@ impl MeshActor {
                 Happening::Answered { call, response, after, .. } => {
                     self.finish(inner, call, response, after);
                 }
-                Happening::Layout { node, event } => {
+                Happening::Layout { node, event, held } => {
                     let node = inner.cluster.mesh().node(node);
-                    self.shared.recorder.enqueue(|| journal::layout_event(&self.name, node, event));
+                    self.shared.recorder.enqueue(|| journal::layout_event(&self.name, node, event, &held));
                 }
                 Happening::Log { node, line } => {
                     let node = inner.cluster.mesh().node(node);

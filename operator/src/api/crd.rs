@@ -26,7 +26,7 @@ pub enum CrdError {
 /// One definition with the name of the file it is checked in as.
 #[derive(Clone, Debug)]
 pub struct CrdFile {
-    /// File name in `config/crd/`.
+    /// File name in `deploy/crd/`.
     pub name: String,
     /// Its YAML.
     pub yaml: String,
@@ -82,7 +82,7 @@ fn add_older_version(definition: &mut CustomResourceDefinition, conversion: Conv
     });
 }
 
-/// All definitions as the files in `config/crd/`, or those in `config/webhook/` with the conversion.
+/// All definitions as the files in `deploy/crd/`, or those in `deploy/webhook/` with the conversion.
 pub fn files(conversion: Conversion) -> Result<Vec<CrdFile>, CrdError> {
     definitions(conversion).iter().map(file).collect()
 }

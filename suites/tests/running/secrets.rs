@@ -39,7 +39,26 @@ async fn secrets(pair: &Path) -> Vec<Vec<u8>> {
 }
 
 fn holds(haystack: &[u8], needle: &[u8]) -> bool {
-    String::from_utf8_lossy(haystack).contains(&*String::from_utf8_lossy(needle))
+    String::from_utf8_lossy(haystack).contains(String::from_utf8_lossy(needle).trim())
+}
+
+/// The files that hold one of `secrets`, or a private key.
+fn leaks<'a>(files: impl IntoIterator<Item = &'a PathBuf>, secrets: &[Vec<u8>]) -> Vec<&'a Path> {
+    let leaks = |file: &&PathBuf| {
+        let text = fs::read(file).unwrap();
+        holds(&text, b"PRIVATE KEY") || secrets.iter().any(|secret| holds(&text, secret))
+    };
+    files.into_iter().filter(leaks).map(PathBuf::as_path).collect()
+}
+
+/// Without this, a search that finds nothing anywhere would pass.
+fn assert_that_the_search_finds_each_of(secrets: &[Vec<u8>]) {
+    let folder = tempfile::tempdir().unwrap();
+    for secret in secrets {
+        let file = folder.path().join("planted.log");
+        fs::write(&file, [b"token=", secret.as_slice(), b" sent"].concat()).unwrap();
+        assert_eq!(leaks([&file], secrets), [file.as_path()], "a planted secret is found");
+    }
 }
 
 /// Whether a file of a pair is one that secrets are kept in, or the API server's own store.
@@ -65,11 +84,13 @@ fn tokens_and_keys_stay_in_their_files_and_these_are_private() {
         let mode = fs::metadata(file).unwrap().permissions().mode() & 0o077;
         assert_eq!(mode, 0, "{} is private", file.display());
     }
-    for file in open.iter().chain(&files_below(&ended.artifacts())) {
-        let text = fs::read(file).unwrap();
-        assert!(!secrets.iter().any(|secret| holds(&text, secret)), "{} holds a secret", file.display());
-        assert!(!holds(&text, b"PRIVATE KEY"), "{} holds a key", file.display());
-    }
+    assert_that_the_search_finds_each_of(&secrets);
+    let artifacts = files_below(&ended.artifacts());
+    assert_eq!(
+        leaks(open.iter().chain(&artifacts), &secrets),
+        [] as [&Path; 0],
+        "no open file holds a secret"
+    );
 
     let down = onewriter(&ended.state).arg("down").output().unwrap();
     assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));

@@ -1,0 +1,32 @@
+//! The operator on real API servers: every row of its behaviour matrix, its admission and conversion, its faults.
+//!
+//! All test processes of one build share two control planes with a hub of fake Garage nodes: whoever comes first brings
+//! them up, and they are taken down soon after the last has left, also when it was killed. Each test has a namespace,
+//! a mesh and operator processes of its own.
+
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests; this target has a main of its own"
+)]
+
+mod matrix;
+mod stage;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+
+/// Tests mostly wait for each other's programs: more of them than cores run at once.
+const AT_ONCE: usize = 6;
+
+fn main() -> ExitCode {
+    stage::intercept();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_ONCE);
+    let trials = matrix::trials();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}

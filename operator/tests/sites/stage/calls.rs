@@ -1,0 +1,98 @@
+//! Recorded calls of the admin API.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Seek as _, SeekFrom};
+
+use harness::site::Site;
+use serde_json::Value;
+
+use super::scene::Scene;
+
+/// A call that reached a node of the scene's mesh.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// Who called: a site, or `harness`.
+    pub caller: String,
+    /// The node that was called: `site/namespace/pod`.
+    pub node: String,
+    /// The path without `/v2/`.
+    pub path: String,
+    /// The body of a layout write.
+    pub body: Value,
+    /// Whether it is one of the four layout writes.
+    pub is_layout_write: bool,
+    /// HTTP status of the answer; none while it is not answered.
+    pub status: Option<u64>,
+    /// Layout version of the node before and after.
+    pub versions: (u64, u64),
+}
+
+impl Scene {
+    /// All calls of the scene's mesh, in their order.
+    pub fn calls(&self) -> Vec<Call> {
+        let text = self.journal();
+        let mesh = format!("\"mesh\":\"{}\"", self.mesh().name);
+        let (mut calls, mut order) = (BTreeMap::new(), Vec::new());
+        for line in text.lines() {
+            let begins = line.contains("\"kind\":\"call.begin\"") && line.contains(&mesh);
+            if !begins && !line.contains("\"kind\":\"call.end\"") {
+                continue;
+            }
+            // The last line may be on its way to the file.
+            let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
+            let number = event["call"].as_u64().unwrap_or_default();
+            if begins {
+                calls.insert(number, begun(&event));
+                order.push(number);
+            } else if let Some(call) = calls.get_mut(&number) {
+                call.status = event["status"].as_u64();
+                call.versions.1 = event["layoutVersion"].as_u64().unwrap_or_default();
+            }
+        }
+        order.iter().filter_map(|number| calls.remove(number)).collect()
+    }
+
+    /// What the hub recorded since the scene was set. The first line may begin in the middle.
+    fn journal(&self) -> String {
+        let mut file = std::fs::File::open(&self.description().journal).unwrap();
+        file.seek(SeekFrom::Start(self.journal_begin())).unwrap();
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The layout writes of the operator of a site.
+    pub fn writes(&self, site: Site) -> Vec<Call> {
+        let calls = self.calls().into_iter();
+        calls.filter(|call| call.is_layout_write && call.caller == site.name()).collect()
+    }
+
+    /// The layout writes of everybody.
+    pub fn calls_of_all(&self) -> Vec<Call> {
+        self.calls().into_iter().filter(|call| call.is_layout_write).collect()
+    }
+
+    /// Paths of the layout writes of a site, in their order.
+    pub fn written(&self, site: Site) -> Vec<String> {
+        self.writes(site).into_iter().map(|call| call.path).collect()
+    }
+
+    /// Asserts that a site never wrote the layout.
+    pub fn assert_never_wrote(&self, site: Site) {
+        let writes = self.writes(site);
+        assert!(writes.is_empty(), "{site} is a follower and wrote the layout: {writes:#?}");
+    }
+}
+
+fn begun(event: &Value) -> Call {
+    let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
+    Call {
+        caller: text("caller"),
+        node: text("node"),
+        path: text("path").trim_start_matches("/v2/").to_owned(),
+        body: event["body"].clone(),
+        is_layout_write: event["layoutWrite"] == true,
+        status: None,
+        versions: (event["layoutVersion"].as_u64().unwrap_or_default(), 0),
+    }
+}
