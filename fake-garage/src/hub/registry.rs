@@ -11,7 +11,7 @@ use super::listener::{self, Port};
 use super::options::NodeNetwork;
 use super::shared::Shared;
 use crate::admin::Profile;
-use crate::layout::{ConsistencyMode, NodeId};
+use crate::layout::{ConsistencyMode, LARGEST_FACTOR, NodeId};
 use crate::mesh::{Loss, NodeConfig, NodeIndex, Process};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -93,6 +93,22 @@ pub struct NodeRequest {
     /// Name of a purge of the layout file, which is carried out before the start, once for each name.
     #[serde(default)]
     purge_layout: Option<String>,
+}
+
+/// No node's clock is off by more: ten years, in milliseconds.
+const LARGEST_OFFSET: u64 = 10 * 365 * 24 * 60 * 60 * 1000;
+
+impl NodeRequest {
+    fn check(&self) -> Result<(), ControlError> {
+        if !(1..=LARGEST_FACTOR).contains(&self.replication_factor) {
+            let problem = format!("replicationFactor must be at least 1 and at most {LARGEST_FACTOR}");
+            return Err(ControlError::Invalid(problem));
+        }
+        if self.clock_offset_ms.unsigned_abs() > LARGEST_OFFSET {
+            return Err(ControlError::Invalid("clockOffsetMs must be less than ten years".to_owned()));
+        }
+        Ok(())
+    }
 }
 
 /// Answer of `PUT /nodes/{site}/{namespace}/{pod}`.
@@ -243,9 +259,7 @@ impl Registry {
         site: &str,
         request: NodeRequest,
     ) -> Result<NodeAddress, ControlError> {
-        if request.replication_factor == 0 {
-            return Err(ControlError::Invalid("replicationFactor must be at least 1".to_owned()));
-        }
+        request.check()?;
         let actor = self.mesh_of_secret(&request.rpc_secret)?;
         let found = actor.read(|cluster| {
             cluster.mesh().find(name).map(|node| (node, cluster.mesh().node(node).config().address))

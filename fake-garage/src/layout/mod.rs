@@ -260,7 +260,7 @@ pub use history::{GossipDigest, LayoutHistory};
 pub use local::{ApplyError, Computed, Held, LocalLayout, SkipError, Skipped, StageRequest, SyncRound};
 pub use merge::{LayoutEvent, Merge};
 pub use node_id::{NodeId, NodeIdError};
-pub use parameters::{ConsistencyMode, Parameters, ZoneRedundancy, write_quorum};
+pub use parameters::{ConsistencyMode, LARGEST_FACTOR, Parameters, ZoneRedundancy, write_quorum};
 pub use register::Register;
 pub use role::{Change, Role};
 pub use staging::{StageError, Staging};
