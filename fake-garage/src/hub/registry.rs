@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::actor::MeshActor;
 use super::attribution::{NodeTokens, TokenEntry, TokenTable};
+use super::fault::Faults;
 use super::listener::{self, Port};
 use super::options::NodeNetwork;
 use super::shared::Shared;
@@ -31,6 +32,9 @@ pub enum ControlError {
     /// There is no such rule.
     #[error("there is no rule {0}; it may have ended by itself")]
     NoRule(u64),
+    /// There is no such fault.
+    #[error("there is no fault {0}; it may have been healed by itself")]
+    NoFault(u64),
     /// Another mesh has the secret.
     #[error("mesh `{0}` has that rpc secret already")]
     SecretTaken(String),
@@ -127,6 +131,7 @@ pub struct Registry {
     shared: Arc<Shared>,
     network: NodeNetwork,
     seed: u64,
+    faults: Faults,
     inner: Mutex<Inner>,
 }
 
@@ -167,13 +172,19 @@ impl Registry {
     /// A registry without meshes.
     #[must_use]
     pub fn new(shared: Arc<Shared>, network: NodeNetwork, seed: u64) -> Self {
-        Self { shared, network, seed, inner: Mutex::new(Inner::default()) }
+        Self { shared, network, seed, faults: Faults::default(), inner: Mutex::new(Inner::default()) }
     }
 
     /// What the meshes share.
     #[must_use]
     pub const fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// Faults that last.
+    #[must_use]
+    pub const fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -231,6 +242,7 @@ impl Registry {
         let mut inner = self.lock();
         let mesh = inner.meshes.remove(name).ok_or_else(|| ControlError::NoMesh(name.to_owned()))?;
         mesh.actor.end();
+        self.faults.forget(&mesh.actor);
         let addresses: Vec<_> = mesh
             .actor
             .read(|cluster| cluster.mesh().nodes().map(|(_, node)| node.config().address).collect());
