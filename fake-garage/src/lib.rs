@@ -7,6 +7,7 @@
 //! | [`admin`] | the admin API as Garage answers it |
 //! | [`replay`] | holding it to recorded answers of real Garage |
 //! | [`hub`] | the process around it: sockets, control API, history |
+//! | [`node`] | the process of a pod, which leads to the hub |
 //!
 //! Facts about Garage come from the Garage admin reference, whose sections are named where they are used.
 
