@@ -26,6 +26,17 @@ lint:
     cargo lint
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
+# Look for inputs that the fake stumbles over, for SECONDS in all (needs cargo-fuzz and a nightly toolchain).
+fuzz seconds:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cd fake-garage
+    for target in port admin parsers merge; do
+        mkdir -p "fuzz/corpus/$target"
+        cargo +nightly fuzz run --fuzz-dir fuzz "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- \
+            -max_total_time=$(( {{seconds}} / 4 )) -max_len=8192 -timeout=60 -print_final_stats=1
+    done
+
 # Licences and sources of what we depend on.
 deny:
     cargo deny --locked check licenses bans sources

@@ -248,7 +248,8 @@ impl MeshActor {
         host: Option<String>,
         error: &BodyError,
     ) -> Response {
-        let response = Response::error(&ApiError::internal(error), &request.path);
+        let error = ApiError::new(500, "InternalError", error.to_string());
+        let response = Response::error(&error, &request.path);
         let Begun { progress, .. } = self.begin_call(node, request, host);
         self.answer_instead(&progress, Some(response.clone()));
         response
