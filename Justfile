@@ -20,6 +20,22 @@ test *flags:
 nextest *flags:
     cargo nextest run --workspace {{flags}}
 
+# What computing layouts costs, by itself.
+bench *flags:
+    cargo bench --package fake-garage --bench layout -- {{flags}}
+
+# The fake beside real Garage 2.5.0, which is built once into a cache outside of the checkout; prints tables.
+bench-garage *flags:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    root="${XDG_CACHE_HOME:-$HOME/.cache}/onewriter-bench/garage-2.5.0"
+    if [ ! -x "$root/bin/garage" ]; then
+        nice cargo install garage --version 2.5.0 --locked --root "$root"
+    fi
+    nice cargo bench --package fake-garage --bench beside_garage --no-run
+    cargo bench --quiet --package fake-garage --bench beside_garage -- --garage "$root/bin/garage" {{flags}} \
+        | tee "${CARGO_TARGET_DIR:-target}/benchmarks.md"
+
 # Formatting, lints and documentation.
 lint:
     cargo fmt --all -- --check
