@@ -6,6 +6,7 @@ use kube::ResourceExt;
 
 use super::factor_migration::factor;
 use super::mutation::Intent;
+use super::node_rules;
 use crate::api::naming;
 use crate::api::quantity::InvalidQuantity;
 use crate::api::replication::{Replication, ZoneRedundancyMode};
@@ -95,7 +96,7 @@ pub fn intent(cluster: &GarageCluster, nodes: &[GarageNode]) -> Result<Intent, I
         let [node] = claimants.as_slice() else { continue };
         if is_leaving(node) {
             intent.removals.insert(id);
-        } else {
+        } else if node_rules::refusal(&node.spec).is_none() {
             intent.roles.push(wanted_role(cluster, node, &id)?);
         }
     }

@@ -24,6 +24,7 @@ use crate::api::naming::NODE_FINALIZER;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{is_leaving, is_managed};
+use crate::decision::node_rules;
 use crate::decision::node_state::{Obstacle, is_settled};
 use crate::guard::LayoutAuthority;
 use crate::mutant::{self, Mutant};
@@ -94,6 +95,9 @@ async fn observe(
     if cluster.metadata.deletion_timestamp.is_some() {
         let obstacle = Obstacle::pending("ClusterDeleting", "the GarageCluster is being deleted");
         return Ok(Observation::obstructed(obstacle));
+    }
+    if let Some(why) = node_rules::refusal(&node.spec).filter(|_| !is_leaving(node)) {
+        return Ok(Observation::obstructed(Obstacle::failed("SpecRejected", why)));
     }
     let authority = authority_of(context, cluster);
     let found = if is_managed(node) {
