@@ -108,6 +108,9 @@ async fn stale_gateway(world: &World<'_>, node: &str) -> Result<String, Failure>
     world.stage_by_hand(&peer, &role).await?;
     world.apply_by_hand(&peer).await?;
     world.end_stray(&gateway).await?;
+    // What is settled is looked at again after minutes only; the role is stale after a second.
+    world.unseen_for(&peer, &gateway.id, 2).await?;
+    world.reconciles(EAST, &[]).await?;
     Ok(gateway.id)
 }
 
