@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod fixture;
 pub mod pair;
+pub mod record;
 pub mod scenarios;
 pub mod trial;
 pub mod world;

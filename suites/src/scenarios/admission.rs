@@ -32,6 +32,10 @@ pub fn scenario() -> Scenario<Garage> {
 }
 
 fn cells() -> Vec<Cell> {
+    all().into_iter().map(Cell::needs_webhooks).collect()
+}
+
+fn all() -> Vec<Cell> {
     vec![
         Cell::control(NAME, "rules")
             .with(EAST, "Writer")

@@ -31,6 +31,10 @@ pub fn scenario() -> Scenario<Garage> {
 }
 
 fn cells() -> Vec<Cell> {
+    all().into_iter().map(Cell::needs_webhooks).collect()
+}
+
+fn all() -> Vec<Cell> {
     const GUARD: &[&str] = &["transition-demotion", "d5-demotion", "split-demotion"];
     let cell = |name| Cell::control(NAME, name).with(EAST, "Writer");
     vec![

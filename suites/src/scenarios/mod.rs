@@ -2,6 +2,7 @@
 
 pub mod admission;
 pub mod annotations;
+pub mod api_outage;
 pub mod bootstrap;
 pub mod cluster_deletion;
 pub mod connect_to;
@@ -11,10 +12,13 @@ pub mod drain;
 pub mod factor_migration;
 pub mod failover_promotion;
 pub mod federation_import;
+pub mod field_bugs;
+pub mod garage_faults;
 pub mod metrics;
 pub mod new_node;
 pub mod node_deletion;
 pub mod old_writer_returns;
+pub mod operator_restart;
 pub mod planned_switch;
 pub mod replication_change;
 pub mod rollout;
@@ -50,5 +54,9 @@ pub fn matrix() -> Vec<Scenario<Garage>> {
         conversion::scenario(),
         upgrade::scenario(),
         metrics::scenario(),
+        operator_restart::scenario(),
+        api_outage::scenario(),
+        garage_faults::scenario(),
+        field_bugs::scenario(),
     ]
 }
