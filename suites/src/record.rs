@@ -87,10 +87,10 @@ pub fn record_page(statements: &[Statement], cells: &[Cell]) -> String {
             part = &statement.part;
             page += &format!("\n## {part}\n\n");
         }
-        let claims = |cell: &&Cell| {
-            cell.claims.iter().any(|claim| claim.record.contains(&statement.id.as_str()))
-        };
-        let paths: Vec<String> = cells.iter().filter(claims).map(|cell| format!("`{}`", cell.path())).collect();
+        let claims =
+            |cell: &&Cell| cell.claims.iter().any(|claim| claim.record.contains(&statement.id.as_str()));
+        let paths: Vec<String> =
+            cells.iter().filter(claims).map(|cell| format!("`{}`", cell.path())).collect();
         let proof = match &statement.elsewhere {
             Some(why) => format!("Not in the matrix: {why}."),
             None => paths.join(", "),
@@ -187,10 +187,17 @@ mod tests {
             text: String::new(),
             elsewhere: elsewhere.map(str::to_owned),
         };
-        let all = [statement("a", None), statement("b", None), statement("c", Some("no")), statement("b", None)];
+        let all =
+            [statement("a", None), statement("b", None), statement("c", Some("no")), statement("b", None)];
         let cells = [Cell::control("s", "one").claims("x", &["a", "c", "d"]), Cell::control("s", "two")];
         let found = faults(&all, &cells);
-        for part in ["b is there twice", "s/one claims d", "s/two claims nothing", "b is claimed by no", "c is claimed, and"] {
+        for part in [
+            "b is there twice",
+            "s/one claims d",
+            "s/two claims nothing",
+            "b is claimed by no",
+            "c is claimed, and",
+        ] {
             assert!(found.iter().any(|fault| fault.contains(part)), "{part}: {found:?}");
         }
     }
@@ -224,7 +231,10 @@ mod tests {
     #[test]
     fn the_generated_pages_are_up_to_date() {
         let record = record_page(&statements().unwrap(), &cells());
-        assert!(record == include_str!("../../docs/record.md"), "docs/record.md: `just generate` writes it anew");
+        assert!(
+            record == include_str!("../../docs/record.md"),
+            "docs/record.md: `just generate` writes it anew"
+        );
         let scenarios = scenarios_page(&matrix());
         let published = include_str!("../../docs/scenarios.md");
         assert!(scenarios == published, "docs/scenarios.md: `just generate` writes it anew");

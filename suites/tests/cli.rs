@@ -68,7 +68,9 @@ fn the_list_tells_people_rows_claims_and_statements_and_counts_itself() {
     let state = TempDir::new().unwrap();
     let output = onewriter(state.path(), &["list", "bootstrap/follower"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    for part in ["row 1", "bootstrap/follower", "subject", "makes no layout write", "matrix-bootstrap: ", "1 cells"] {
+    for part in
+        ["row 1", "bootstrap/follower", "subject", "makes no layout write", "matrix-bootstrap: ", "1 cells"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
@@ -79,7 +81,10 @@ fn a_dry_run_starts_nothing() {
     let output = onewriter(state.path(), &["run", "federation_import", "--dry-run", "--format", "json"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(plan["cells"], json!(["federation_import/writer", "federation_import/follower", "federation_import/absent"]));
+    assert_eq!(
+        plan["cells"],
+        json!(["federation_import/writer", "federation_import/follower", "federation_import/absent"])
+    );
     assert_eq!(std::fs::read_dir(state.path()).unwrap().count(), 0, "nothing was made");
 }
 

@@ -39,23 +39,38 @@ fn all() -> Vec<Cell> {
     vec![
         Cell::control(NAME, "rules")
             .with(EAST, "Writer")
-            .claims("a Follower without remoteClusters is refused with the rule's message, on both versions", &["cel-remote-clusters", "d7-cel", "split-remote-clusters"])
-            .claims("a Follower with connectTo is refused with the rule's message, on both versions", &["cel-connect-to", "d7-cel", "split-connect-to"])
+            .claims(
+                "a Follower without remoteClusters is refused with the rule's message, on both versions",
+                &["cel-remote-clusters", "d7-cel", "split-remote-clusters"],
+            )
+            .claims(
+                "a Follower with connectTo is refused with the rule's message, on both versions",
+                &["cel-connect-to", "d7-cel", "split-connect-to"],
+            )
             .claims("an unknown role is refused by the enum, on both versions", &["api-enum", "split-enum"])
-            .claims("a Follower with remoteClusters, a Writer without, and no role at all are taken", &["cel-verified"]),
+            .claims(
+                "a Follower with remoteClusters, a Writer without, and no role at all are taken",
+                &["cel-verified"],
+            ),
         Cell::subject(NAME, "warnings")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
-            .claims("a changed spec.replication at a Follower is admitted with a warning, on both versions", &["transition-replication", "split-replication", "deviation-v1beta1-webhook"])
-            .claims("a promotion is admitted with a warning, on both versions", &["transition-promotion", "d6-no-ack"]),
-        Cell::subject(NAME, "without-remotes")
-            .with(EAST, "Follower")
-            .disturbs(Disturbs::Cluster)
-            .claims("with the rules stripped a Follower without remoteClusters writes nothing and says why", &["split-controller", "split-remote-clusters"]),
-        Cell::subject(NAME, "with-connect-to")
-            .with(EAST, "Follower")
-            .disturbs(Disturbs::Cluster)
-            .claims("with the rules stripped a Follower with connectTo writes nothing and says why", &["split-controller", "split-connect-to"]),
+            .claims(
+                "a changed spec.replication at a Follower is admitted with a warning, on both versions",
+                &["transition-replication", "split-replication", "deviation-v1beta1-webhook"],
+            )
+            .claims(
+                "a promotion is admitted with a warning, on both versions",
+                &["transition-promotion", "d6-no-ack"],
+            ),
+        Cell::subject(NAME, "without-remotes").with(EAST, "Follower").disturbs(Disturbs::Cluster).claims(
+            "with the rules stripped a Follower without remoteClusters writes nothing and says why",
+            &["split-controller", "split-remote-clusters"],
+        ),
+        Cell::subject(NAME, "with-connect-to").with(EAST, "Follower").disturbs(Disturbs::Cluster).claims(
+            "with the rules stripped a Follower with connectTo writes nothing and says why",
+            &["split-controller", "split-connect-to"],
+        ),
     ]
 }
 
@@ -109,7 +124,12 @@ async fn rules(world: &World<'_>) -> Result<(), Failure> {
 }
 
 /// Creates the cluster with a spec of `version`, only to see whether that is taken if `dry`; why not is returned.
-async fn create(world: &World<'_>, version: &str, spec: &Value, dry: bool) -> Result<Option<String>, Failure> {
+async fn create(
+    world: &World<'_>,
+    version: &str,
+    spec: &Value,
+    dry: bool,
+) -> Result<Option<String>, Failure> {
     let mut manifest = Cluster::auto(Role::Absent, 1).spec(spec).manifest(world.scope, EAST);
     manifest["apiVersion"] = json!(format!("{}/{version}", objects::GROUP));
     let object = fixture::object(EAST, manifest)?;

@@ -24,7 +24,13 @@ const NAME: &str = "api_outage";
 /// The scenario.
 #[must_use]
 pub fn scenario() -> Scenario<Garage> {
-    Scenario { name: NAME, row: 11, about: "an API server that is restarted loses nobody's place", cells, run }
+    Scenario {
+        name: NAME,
+        row: 11,
+        about: "an API server that is restarted loses nobody's place",
+        cells,
+        run,
+    }
 }
 
 fn cells() -> Vec<Cell> {
@@ -36,8 +42,14 @@ fn cells() -> Vec<Cell> {
             .claims(claim, &["enforce-pending", "failure-writer-down"])
     };
     vec![
-        cell("new-node", "a Follower whose API server was restarted still waits for the writer, and gets its role"),
-        cell("scale-down", "a Follower whose API server was restarted still holds the node, and lets it go in the end"),
+        cell(
+            "new-node",
+            "a Follower whose API server was restarted still waits for the writer, and gets its role",
+        ),
+        cell(
+            "scale-down",
+            "a Follower whose API server was restarted still holds the node, and lets it go in the end",
+        ),
         cell("switch", "a demotion and a promotion are seen by operators whose API servers were restarted"),
     ]
 }

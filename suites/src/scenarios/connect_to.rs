@@ -35,23 +35,27 @@ pub fn scenario() -> Scenario<Garage> {
 
 fn cells() -> Vec<Cell> {
     vec![
-        Cell::control(NAME, "node-writer")
-            .with(EAST, "Writer")
-            .claims("a node of a connected cluster gets its role in the layout of an owner that writes", &["enforce-owner"]),
-        Cell::subject(NAME, "node-follower")
-            .with(EAST, "Follower")
-            .with(WEST, "Writer")
-            .claims("a node of a connected cluster whose owner is a Follower writes nothing", &["enforce-owner", "test-connect-to"]),
-        Cell::subject(NAME, "chain-follower")
-            .with(EAST, "Follower")
-            .with(WEST, "Writer")
-            .claims("the owner is found along a chain of connected clusters", &["enforce-owner", "test-connect-to"]),
+        Cell::control(NAME, "node-writer").with(EAST, "Writer").claims(
+            "a node of a connected cluster gets its role in the layout of an owner that writes",
+            &["enforce-owner"],
+        ),
+        Cell::subject(NAME, "node-follower").with(EAST, "Follower").with(WEST, "Writer").claims(
+            "a node of a connected cluster whose owner is a Follower writes nothing",
+            &["enforce-owner", "test-connect-to"],
+        ),
+        Cell::subject(NAME, "chain-follower").with(EAST, "Follower").with(WEST, "Writer").claims(
+            "the owner is found along a chain of connected clusters",
+            &["enforce-owner", "test-connect-to"],
+        ),
         Cell::subject(NAME, "url-follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
             .expects("follower-never-writes")
             .expects("one-writer-per-term")
-            .claims("a cluster that reaches a follower's layout by URL writes it: the documented gap", &["compat-edge-gateway"]),
+            .claims(
+                "a cluster that reaches a follower's layout by URL writes it: the documented gap",
+                &["compat-edge-gateway"],
+            ),
     ]
 }
 
@@ -94,9 +98,12 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         world.has_role(EAST, &nodes[0], &stray.id, true).await?;
         let layout = world.layout(EAST, &nodes[0]).await?;
         let role = layout.roles.iter().find(|role| role.id == stray.id);
-        world.claim(EAST, "a gateway has no capacity", role.is_some_and(|role| role.capacity.is_none()), || {
-            format!("{role:?}")
-        })
+        world.claim(
+            EAST,
+            "a gateway has no capacity",
+            role.is_some_and(|role| role.capacity.is_none()),
+            || format!("{role:?}"),
+        )
     }
     .boxed()
 }

@@ -22,13 +22,7 @@ const NAME: &str = "conversion";
 /// The scenario.
 #[must_use]
 pub fn scenario() -> Scenario<Garage> {
-    Scenario {
-        name: NAME,
-        row: 9,
-        about: "clients of v1beta1 neither clear nor invent the role",
-        cells,
-        run,
-    }
+    Scenario { name: NAME, row: 9, about: "clients of v1beta1 neither clear nor invent the role", cells, run }
 }
 
 fn cells() -> Vec<Cell> {
@@ -63,16 +57,22 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         let declared = world.role(EAST).field();
         world.claim(EAST, "v1beta1 shows the role", role.as_deref() == declared, || format!("{role:?}"))?;
         let status = objects::text(&object, "/status/layoutWriter/role").map(str::to_owned);
-        world.claim(EAST, "v1beta1 shows the role in force", status.as_deref() == declared, || format!("{status:?}"))?;
+        world.claim(EAST, "v1beta1 shows the role in force", status.as_deref() == declared, || {
+            format!("{status:?}")
+        })?;
 
         // A client that does not know the field writes back what it knows.
         object.data["spec"].as_object_mut().and_then(|spec| spec.remove("layoutManagement"));
         object.data["spec"]["storage"]["tags"] = json!(["from-v1beta1"]);
         world.step("a v1beta1 client writes the object without the role");
-        old.replace(CLUSTER, &PostParams::default(), &object).await.map_err(failed("write the v1beta1 GarageCluster"))?;
+        old.replace(CLUSTER, &PostParams::default(), &object)
+            .await
+            .map_err(failed("write the v1beta1 GarageCluster"))?;
         let written = world.cluster(EAST).await?;
         let kept = objects::text(&written, "/spec/layoutManagement/siteRole").map(str::to_owned);
-        world.claim(EAST, "the role is as it was declared", kept.as_deref() == declared, || format!("{kept:?}"))?;
+        world.claim(EAST, "the role is as it was declared", kept.as_deref() == declared, || {
+            format!("{kept:?}")
+        })?;
         world.reconciles(EAST, &nodes).await?;
         world.shows_role(EAST).await
     }

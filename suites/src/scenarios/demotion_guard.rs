@@ -79,7 +79,10 @@ const WORKERS: &str = "/v2/ListWorkers";
 async fn begin_drain(world: &World<'_>, node: &str) -> Result<(), Failure> {
     world.rule(&json!({"path": WORKERS}), 0, &json!({"kind": "answer", "status": 503})).await?;
     world.annotate_node(EAST, node, &[("drain", "true")]).await?;
-    world.cluster_field(EAST, "/status/storageDrain", "a recorded drain", |drain| drain.is_some()).await.map(drop)
+    world
+        .cluster_field(EAST, "/status/storageDrain", "a recorded drain", |drain| drain.is_some())
+        .await
+        .map(drop)
 }
 
 async fn drain(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
@@ -94,7 +97,8 @@ async fn rollout(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
     let address = world.address(EAST, &nodes[0]).await?;
     let mut status = harness::garage::admin::status(EAST, &world.stage.mesh, &address).await?;
     let ill = world.identity(EAST, &nodes[1]).await?;
-    for node in status["nodes"].as_array_mut().into_iter().flatten().filter(|node| node["id"] == ill.as_str()) {
+    for node in status["nodes"].as_array_mut().into_iter().flatten().filter(|node| node["id"] == ill.as_str())
+    {
         node["isUp"] = json!(false);
         node["lastSeenSecsAgo"] = json!(5);
     }
@@ -102,7 +106,9 @@ async fn rollout(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
     let asks = json!({"path": "/v2/GetClusterStatus", "caller": "east"});
     world.rule(&asks, 0, &answer).await?;
     world.change(EAST, &json!({"image": "dxflrs/garage:v2.5.0"})).await?;
-    world.cluster_field(EAST, "/status/storageRollout", "a recorded rollout", |rollout| rollout.is_some()).await?;
+    world
+        .cluster_field(EAST, "/status/storageRollout", "a recorded rollout", |rollout| rollout.is_some())
+        .await?;
     refused_on_both(world, &follower(), &["Writer to Follower is refused", "storageRollout"]).await
 }
 

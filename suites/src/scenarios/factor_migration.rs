@@ -35,16 +35,18 @@ pub fn scenario() -> Scenario<Garage> {
 
 fn cells() -> Vec<Cell> {
     vec![
-        Cell::control(NAME, "standalone")
-            .with(EAST, "Writer")
-            .claims("a standalone Writer scales down, purges, and builds the layout with the new factor", &["matrix-factor"]),
-        Cell::control(NAME, "federated")
-            .with(EAST, "Writer")
-            .claims("a federated Writer refuses: annotation consumed, lastOperation failed, nothing touched", &["matrix-factor"]),
-        Cell::subject(NAME, "follower")
-            .with(EAST, "Follower")
-            .with(WEST, "Writer")
-            .claims("a Follower refuses: annotation consumed, event, nothing scaled or purged", &["matrix-factor", "deviation-consumed"]),
+        Cell::control(NAME, "standalone").with(EAST, "Writer").claims(
+            "a standalone Writer scales down, purges, and builds the layout with the new factor",
+            &["matrix-factor"],
+        ),
+        Cell::control(NAME, "federated").with(EAST, "Writer").claims(
+            "a federated Writer refuses: annotation consumed, lastOperation failed, nothing touched",
+            &["matrix-factor"],
+        ),
+        Cell::subject(NAME, "follower").with(EAST, "Follower").with(WEST, "Writer").claims(
+            "a Follower refuses: annotation consumed, event, nothing scaled or purged",
+            &["matrix-factor", "deviation-consumed"],
+        ),
     ]
 }
 
@@ -61,7 +63,8 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
             "metadata": {"annotations": {format!("{PREFIX}purge-cluster-layout"): "factor=2"}},
             "spec": {"replication": {"factor": 2}},
         });
-        let patched = world.clusters(EAST).patch(CLUSTER, &PatchParams::default(), &Patch::Merge(patch)).await;
+        let patched =
+            world.clusters(EAST).patch(CLUSTER, &PatchParams::default(), &Patch::Merge(patch)).await;
         patched.map_err(|error| Failure::harness(EAST, "ask for the migration", error))?;
         if alone {
             world
@@ -82,7 +85,8 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         world.stays_quiet(EAST, &nodes).await?;
         let cluster = world.cluster(EAST).await?;
         let annotated = cluster.metadata.annotations.as_ref();
-        let consumed = !annotated.is_some_and(|all| all.contains_key(&format!("{PREFIX}purge-cluster-layout")));
+        let consumed =
+            !annotated.is_some_and(|all| all.contains_key(&format!("{PREFIX}purge-cluster-layout")));
         world.claim(EAST, "the annotation is consumed", consumed, || format!("{annotated:?}"))?;
         let phase = objects::field(&cluster, "/status/factorMigration").cloned();
         world.claim(EAST, "no migration is recorded", phase.is_none(), || format!("{phase:?}"))?;

@@ -39,15 +39,20 @@ fn cells() -> Vec<Cell> {
             .with(WEST, "Writer")
             .disturbs(disturbs)
             .claims("without the writer the Follower stays Ready, keeps its layout and waits", WAITS)
-            .claims("promoted, it finishes what waited", &["failure-writer-down", "transition-promotion", "e2e-failover"])
+            .claims(
+                "promoted, it finishes what waited",
+                &["failure-writer-down", "transition-promotion", "e2e-failover"],
+            )
     };
     vec![
         cell("operator", Disturbs::Operator),
         cell("api-server", Disturbs::Site),
         cell("nodes", Disturbs::Namespaces),
         cell("site", Disturbs::Site),
-        cell("site-scale-down", Disturbs::Site)
-            .claims("a scale-down that waited is finished by the promoted site itself", &["d3-wait", "failure-scale-down"]),
+        cell("site-scale-down", Disturbs::Site).claims(
+            "a scale-down that waited is finished by the promoted site itself",
+            &["d3-wait", "failure-scale-down"],
+        ),
     ]
 }
 
@@ -69,7 +74,9 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         world.identity(EAST, &all[1]).await?;
         world.stays_quiet(EAST, &all).await?;
         let layout = world.layout(EAST, &nodes[0]).await?;
-        world.claim(EAST, "the layout is kept", layout.roles.len() == nodes.len() + 1, || format!("{layout:?}"))?;
+        world.claim(EAST, "the layout is kept", layout.roles.len() == nodes.len() + 1, || {
+            format!("{layout:?}")
+        })?;
         world.stayed_ready(&ready)?;
         if goes {
             world.node_is_held(EAST, &all[1]).await?;

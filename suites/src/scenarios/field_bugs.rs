@@ -34,19 +34,43 @@ fn cells() -> Vec<Cell> {
     let two = |name| cell(name).with(WEST, "Follower");
     vec![
         cell("single-node").claims("a cluster of one node gets its layout", &["bug-single-node"]),
-        cell("staged-once").claims("what was staged before a failure is applied without staging it again", &["bug-staged-once"]),
-        cell("early-apply").claims("no layout is applied before there are as many nodes as copies", &["bug-early-apply"]),
-        two("hanging-remote").claims("a remote site that never answers does not keep local nodes from their roles", &["bug-hanging-remote"]),
-        cell("read-error").claims("a node that cannot be asked is not taken for one that is gone", &["bug-read-error"]),
-        cell("connect-failure").claims("a connection that fails inside a successful answer is tried again", &["bug-connect-failure"]),
-        cell("restarted-node").claims("a restarted node keeps its identity, and the layout its version", &["bug-restarted-node"]),
-        cell("overtaken-apply").claims("a version that somebody else applied in between is read again, not applied over", &["bug-overtaken-apply"]),
+        cell("staged-once").claims(
+            "what was staged before a failure is applied without staging it again",
+            &["bug-staged-once"],
+        ),
+        cell("early-apply")
+            .claims("no layout is applied before there are as many nodes as copies", &["bug-early-apply"]),
+        two("hanging-remote").claims(
+            "a remote site that never answers does not keep local nodes from their roles",
+            &["bug-hanging-remote"],
+        ),
+        cell("read-error")
+            .claims("a node that cannot be asked is not taken for one that is gone", &["bug-read-error"]),
+        cell("connect-failure").claims(
+            "a connection that fails inside a successful answer is tried again",
+            &["bug-connect-failure"],
+        ),
+        cell("restarted-node").claims(
+            "a restarted node keeps its identity, and the layout its version",
+            &["bug-restarted-node"],
+        ),
+        cell("overtaken-apply").claims(
+            "a version that somebody else applied in between is read again, not applied over",
+            &["bug-overtaken-apply"],
+        ),
         cell("slow-write").claims("a slow layout write never makes the cluster Failed", &["bug-slow-write"]),
-        cell("transient-read").claims("one failed read does not begin a drain's proof anew", &["bug-transient-read"]),
-        two("foreign-gateway").claims("a stale gateway role of the other site is left to that site", &["bug-foreign-gateway"]),
-        cell("hand-removed").claims("a role that a person removed is not staged again", &["bug-hand-removed"]),
-        cell("oscillation").claims("a stale gateway role is removed once and stays away", &["bug-oscillation"]),
-        cell("wrong-version").claims("a wrong version is answered 500, and the change is made all the same", &["bug-wrong-version"]),
+        cell("transient-read")
+            .claims("one failed read does not begin a drain's proof anew", &["bug-transient-read"]),
+        two("foreign-gateway")
+            .claims("a stale gateway role of the other site is left to that site", &["bug-foreign-gateway"]),
+        cell("hand-removed")
+            .claims("a role that a person removed is not staged again", &["bug-hand-removed"]),
+        cell("oscillation")
+            .claims("a stale gateway role is removed once and stays away", &["bug-oscillation"]),
+        cell("wrong-version").claims(
+            "a wrong version is answered 500, and the change is made all the same",
+            &["bug-wrong-version"],
+        ),
         cell("gateway-capacity").claims("a gateway's role has no capacity", &["bug-gateway-capacity"]),
     ]
 }
@@ -149,7 +173,9 @@ async fn restarted_node(world: &World<'_>, nodes: &[String]) -> Result<(), Failu
     world.fault(&json!({"action": "restart", "node": node})).await?;
     world.stays_quiet(EAST, nodes).await?;
     let (same, after) = (world.identity(EAST, &nodes[0]).await?, world.layout(EAST, &nodes[0]).await?);
-    world.claim(EAST, "identity and layout are the same", id == same && before == after, || format!("{after:?}"))
+    world.claim(EAST, "identity and layout are the same", id == same && before == after, || {
+        format!("{after:?}")
+    })
 }
 
 /// A role that no operator wants, staged and applied by a person.
@@ -174,7 +200,9 @@ async fn overtaken_apply(world: &World<'_>, first: &str) -> Result<(), Failure> 
     world.in_layout(EAST, &auto_nodes(2)).await?;
     world.stays_quiet(EAST, &auto_nodes(2)).await?;
     let layout = world.layout(EAST, first).await?;
-    world.claim(EAST, "no version was applied over the other one", layout.version == 2, || format!("{layout:?}"))
+    world.claim(EAST, "no version was applied over the other one", layout.version == 2, || {
+        format!("{layout:?}")
+    })
 }
 
 async fn slow_write(world: &World<'_>) -> Result<(), Failure> {
@@ -229,7 +257,9 @@ async fn oscillation(world: &World<'_>, nodes: &[String]) -> Result<(), Failure>
     world.reconciles(EAST, nodes).await?;
     world.stays_quiet(EAST, nodes).await?;
     let after = world.layout(EAST, &nodes[0]).await?.version;
-    world.claim(EAST, "the layout stays as it is", after == version, || format!("version {version}, then {after}"))
+    world.claim(EAST, "the layout stays as it is", after == version, || {
+        format!("version {version}, then {after}")
+    })
 }
 
 async fn wrong_version(world: &World<'_>) -> Result<(), Failure> {

@@ -22,7 +22,13 @@ const NAME: &str = "garage_faults";
 /// The scenario.
 #[must_use]
 pub fn scenario() -> Scenario<Garage> {
-    Scenario { name: NAME, row: 11, about: "faults of Garage delay what is under way, and change nothing else", cells, run }
+    Scenario {
+        name: NAME,
+        row: 11,
+        about: "faults of Garage delay what is under way, and change nothing else",
+        cells,
+        run,
+    }
 }
 
 /// Faults of layout writes, at a Writer.
@@ -47,17 +53,18 @@ fn cells() -> Vec<Cell> {
             .claims("the Writer comes to the same end as without the fault", &["enforce-pending"])
     };
     let follower = |name| {
-        Cell::subject(NAME, name)
-            .with(EAST, "Follower")
-            .with(WEST, "Writer")
-            .claims("the Follower comes to the same end and writes nothing, whatever fails", &["enforce-guard", "fact-zero-writes"])
+        Cell::subject(NAME, name).with(EAST, "Follower").with(WEST, "Writer").claims(
+            "the Follower comes to the same end and writes nothing, whatever fails",
+            &["enforce-guard", "fact-zero-writes"],
+        )
     };
     let writers = WRITES.into_iter().flat_map(|(grows, shrinks)| [writer(grows), writer(shrinks)]);
     let followers = READS.into_iter().flat_map(|(grows, shrinks)| [follower(grows), follower(shrinks)]);
-    let raced = Cell::control(NAME, "raced-new-node")
-        .with(EAST, "Writer")
-        .expects("staged-changes-kept")
-        .claims("an apply that is answered 200 and then dropped is found out and made good", &["fact-apply-race"]);
+    let raced =
+        Cell::control(NAME, "raced-new-node").with(EAST, "Writer").expects("staged-changes-kept").claims(
+            "an apply that is answered 200 and then dropped is found out and made good",
+            &["fact-apply-race"],
+        );
     writers.chain(followers).chain([raced]).collect()
 }
 
@@ -108,7 +115,9 @@ async fn begin(world: &World<'_>, node: &str) -> Result<(), Failure> {
     };
     match fault(world.cell) {
         "unavailable" => rule(write(update), 2, json!({"kind": "answer", "status": 503})).await,
-        "wrong-version" => rule(write(apply), 2, json!({"kind": "answer", "status": 500, "body": wrong})).await,
+        "wrong-version" => {
+            rule(write(apply), 2, json!({"kind": "answer", "status": 500, "body": wrong})).await
+        }
         "dropped" => rule(write(update), 2, json!({"kind": "drop"})).await,
         "lost-answer" => rule(write(apply), 1, json!({"kind": "drop", "perform": true})).await,
         "raced" => rule(write(apply), 1, json!({"kind": "lose-race"})).await,
@@ -124,7 +133,9 @@ async fn end(world: &World<'_>, node: &str) -> Result<(), Failure> {
         "partition" => world.heal().await,
         "frozen" => {
             // It must have been missed before it goes on.
-            let stuck = |words: String| if words.contains("Unreachable") || words.contains("not") { Ok(()) } else { Err(words) };
+            let stuck = |words: String| {
+                if words.contains("Unreachable") || words.contains("not") { Ok(()) } else { Err(words) }
+            };
             world
                 .cluster_until(EAST, "GarageCluster that misses its node".to_owned(), |cluster| {
                     stuck(harness::garage::objects::conditions_in_words(cluster.ok_or("it does not exist")?))

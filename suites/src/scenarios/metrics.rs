@@ -21,18 +21,28 @@ const NAME: &str = "metrics";
 /// The scenario.
 #[must_use]
 pub fn scenario() -> Scenario<Garage> {
-    Scenario { name: NAME, row: 10, about: "refusals are counted, and the role in force is shown", cells, run }
+    Scenario {
+        name: NAME,
+        row: 10,
+        about: "refusals are counted, and the role in force is shown",
+        cells,
+        run,
+    }
 }
 
 fn cells() -> Vec<Cell> {
     vec![
-        Cell::control(NAME, "writer")
-            .with(EAST, "Writer")
-            .claims("a Writer's gauge says Writer, and nothing is counted as refused", &["metric-role", "metric-blocked"]),
+        Cell::control(NAME, "writer").with(EAST, "Writer").claims(
+            "a Writer's gauge says Writer, and nothing is counted as refused",
+            &["metric-role", "metric-blocked"],
+        ),
         Cell::subject(NAME, "follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
-            .claims("every refusal that is logged is counted, by cluster and operation", &["metric-blocked", "enforce-guard"])
+            .claims(
+                "every refusal that is logged is counted, by cluster and operation",
+                &["metric-blocked", "enforce-guard"],
+            )
             .claims("the gauge follows the role through a promotion", &["metric-role"]),
         Cell::control(NAME, "absent")
             .with(EAST, "Absent")
@@ -50,11 +60,14 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
             world.in_layout(EAST, &nodes).await?;
             world.reconciles(EAST, &nodes).await?;
             let blocked = world.metric(EAST, "garage_operator_layout_write_blocked_total").await?;
-            world.claim(EAST, "nothing is counted as refused", blocked.is_empty(), || format!("{blocked:?}"))?;
+            world.claim(EAST, "nothing is counted as refused", blocked.is_empty(), || {
+                format!("{blocked:?}")
+            })?;
             let gauge = world.metric(EAST, "garage_operator_layout_site_role").await?;
             let shown = gauge.iter().any(|line| line.contains("Writer") && line.ends_with(" 1"));
             let claim = "the gauge shows the role where one is declared";
-            return world.claim(EAST, claim, shown == world.role(EAST).field().is_some(), || format!("{gauge:?}"));
+            return world
+                .claim(EAST, claim, shown == world.role(EAST).field().is_some(), || format!("{gauge:?}"));
         }
         world.identity(EAST, &nodes[1]).await?;
         world.condition(EAST, "AwaitingLayoutWriter", "True", "NodesWithoutRole").await?;
@@ -64,7 +77,9 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         let blocked = world.metric(EAST, "garage_operator_layout_write_blocked_total").await?;
         for operation in ["UpdateClusterLayout", "ClusterLayoutSkipDeadNodes"] {
             let counted = blocked.iter().any(|line| line.contains(&format!("operation=\"{operation}\"")));
-            world.claim(EAST, &format!("refused {operation} is counted"), counted, || format!("{blocked:?}"))?;
+            world.claim(EAST, &format!("refused {operation} is counted"), counted, || {
+                format!("{blocked:?}")
+            })?;
         }
         record(scope).await;
         world.declare_nodes(EAST, &manual_nodes(1)).await?;

@@ -37,8 +37,14 @@ fn cells() -> Vec<Cell> {
             .with(EAST, "Follower")
             .with(WEST, "Writer")
             .expects("one-writer-per-term")
-            .claims("two sites that are declared Writer both write: the hazard that the field is there to avoid", &["failure-two-writers", "fact-apply-race"])
-            .claims("no acknowledgement keeps a promotion from being admitted while the old writer is declared", &["d6-no-ack", "transition-promotion"]),
+            .claims(
+                "two sites that are declared Writer both write: the hazard that the field is there to avoid",
+                &["failure-two-writers", "fact-apply-race"],
+            )
+            .claims(
+                "no acknowledgement keeps a promotion from being admitted while the old writer is declared",
+                &["d6-no-ack", "transition-promotion"],
+            ),
     ]
 }
 

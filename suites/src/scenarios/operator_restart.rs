@@ -22,7 +22,13 @@ const NAME: &str = "operator_restart";
 /// The scenario.
 #[must_use]
 pub fn scenario() -> Scenario<Garage> {
-    Scenario { name: NAME, row: 11, about: "a restarted operator goes on where it was, and knows its role", cells, run }
+    Scenario {
+        name: NAME,
+        row: 11,
+        about: "a restarted operator goes on where it was, and knows its role",
+        cells,
+        run,
+    }
 }
 
 fn cells() -> Vec<Cell> {
@@ -33,14 +39,18 @@ fn cells() -> Vec<Cell> {
     vec![
         subject("scale-down-waiting")
             .claims("a Follower that is restarted while it waits goes on holding the node", SAME),
-        subject("scale-down-missed")
-            .claims("a Follower that was down when the writer removed the role finishes when it is back", SAME),
-        Cell::control(NAME, "drain-proof")
-            .with(EAST, "Writer")
-            .disturbs(Disturbs::Operator)
-            .claims("a Writer that is restarted in the midst of a drain's proof goes on from its record", &["matrix-remove"]),
-        subject("switch")
-            .claims("restarted after each step of a switch, both operators act by the role that is declared then", &["transition-mutable", "transition-promotion"]),
+        subject("scale-down-missed").claims(
+            "a Follower that was down when the writer removed the role finishes when it is back",
+            SAME,
+        ),
+        Cell::control(NAME, "drain-proof").with(EAST, "Writer").disturbs(Disturbs::Operator).claims(
+            "a Writer that is restarted in the midst of a drain's proof goes on from its record",
+            &["matrix-remove"],
+        ),
+        subject("switch").claims(
+            "restarted after each step of a switch, both operators act by the role that is declared then",
+            &["transition-mutable", "transition-promotion"],
+        ),
     ]
 }
 
@@ -101,7 +111,8 @@ async fn drain_proof(world: &World<'_>) -> Result<(), Failure> {
     world.end_rule(rule).await?;
     world.node_gone(EAST, &nodes[1]).await?;
     let again = world.count_of(EAST, "/v2/UpdateClusterLayout")?;
-    world.claim(EAST, "the removal is not staged again", again == staged, || format!("{staged}, then {again}"))
+    world
+        .claim(EAST, "the removal is not staged again", again == staged, || format!("{staged}, then {again}"))
 }
 
 async fn switch(world: &World<'_>) -> Result<(), Failure> {

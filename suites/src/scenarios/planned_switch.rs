@@ -37,7 +37,10 @@ fn cells() -> Vec<Cell> {
         Cell::subject(NAME, "there-and-back")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
-            .claims("a demotion takes effect with the status that tells it, and no write follows", &["transition-mutable", "status-role"])
+            .claims(
+                "a demotion takes effect with the status that tells it, and no write follows",
+                &["transition-mutable", "status-role"],
+            )
             .claims("the promoted site assigns what waited", &["transition-promotion", "d6-no-ack"])
             .claims("both roles can be given back", &["transition-mutable"]),
     ]

@@ -21,7 +21,13 @@ const NAME: &str = "upgrade";
 /// The scenario.
 #[must_use]
 pub fn scenario() -> Scenario<Garage> {
-    Scenario { name: NAME, row: 9, about: "absent stays absent: nothing rewrites a stored object", cells, run }
+    Scenario {
+        name: NAME,
+        row: 9,
+        about: "absent stays absent: nothing rewrites a stored object",
+        cells,
+        run,
+    }
 }
 
 fn cells() -> Vec<Cell> {
@@ -32,8 +38,14 @@ fn all() -> Vec<Cell> {
     vec![
         Cell::control(NAME, "absent")
             .with(EAST, "Absent")
-            .claims("reconciling does not rewrite the spec: its generation stays and its fields are the same", &["compat-absent", "d10-default", "api-no-default"])
-            .claims("writing the object back unchanged, through either version, stores the same bytes", &["compat-absent", "test-conversion"]),
+            .claims(
+                "reconciling does not rewrite the spec: its generation stays and its fields are the same",
+                &["compat-absent", "d10-default", "api-no-default"],
+            )
+            .claims(
+                "writing the object back unchanged, through either version, stores the same bytes",
+                &["compat-absent", "test-conversion"],
+            ),
     ]
 }
 
@@ -45,7 +57,8 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         world.stays_quiet(EAST, &nodes).await?;
         let stored = world.cluster(EAST).await?;
         let generation = stored.metadata.generation;
-        world.claim(EAST, "the spec was written once", generation == Some(1), || format!("{generation:?}"))?;
+        world
+            .claim(EAST, "the spec was written once", generation == Some(1), || format!("{generation:?}"))?;
         for api in [world.clusters(EAST), world.clusters_v1beta1(EAST)] {
             let failed = |error| Failure::harness(EAST, "write the object back", error);
             let object = api.get(CLUSTER).await.map_err(failed)?;

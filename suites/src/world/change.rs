@@ -180,7 +180,8 @@ impl World<'_> {
     /// Sends a change of the spec in `api_version`, and returns the warnings of the answer.
     pub async fn warnings(&self, site: Site, version: &str, spec: &Value) -> Result<Vec<String>, Failure> {
         self.step(format!("change the {version} spec on {site} without effect, for its warnings: {spec}"));
-        let failed = |step: &str, error: harness::failure::BoxError| Failure::harness(site, step.to_owned(), error);
+        let failed =
+            |step: &str, error: harness::failure::BoxError| Failure::harness(site, step.to_owned(), error);
         let url = format!(
             "/apis/{}/{version}/namespaces/{}/garageclusters/{CLUSTER}?dryRun=All",
             objects::GROUP,

@@ -157,8 +157,10 @@ impl<'a> World<'a> {
             let zone = serde_json::json!({"storage": {"tags": [format!("nudge-{number}")]}});
             self.change(site, &zone).await?;
             let generation = self.cluster(site).await?.metadata.generation;
-            let seen = |seen: Option<&serde_json::Value>| seen.and_then(serde_json::Value::as_i64) >= generation;
-            self.cluster_field(site, "/status/observedGeneration", "a status of the newest spec", seen).await?;
+            let seen =
+                |seen: Option<&serde_json::Value>| seen.and_then(serde_json::Value::as_i64) >= generation;
+            self.cluster_field(site, "/status/observedGeneration", "a status of the newest spec", seen)
+                .await?;
         }
         Ok(())
     }
