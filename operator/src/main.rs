@@ -35,6 +35,14 @@ fn main() -> ExitCode {
 }
 
 fn operate(options: garage_operator::program::options::RunOptions) -> ExitCode {
+    #[cfg(feature = "crash-after-write")]
+    if let Some(last) = options.crash_after_write {
+        garage_operator::crash::arm(last);
+    }
+    #[cfg(feature = "mutants")]
+    if let Some(mutant) = options.mutant {
+        garage_operator::mutant::choose(mutant);
+    }
     logs::start(options.log_format);
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,

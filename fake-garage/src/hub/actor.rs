@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
@@ -98,8 +98,7 @@ impl MeshActor {
         seed: u64,
         shared: Arc<Shared>,
     ) -> Arc<Self> {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let origin = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
+        let origin = shared.recorder.clock().wall_ms();
         let mesh = Mesh::new(shared.pacing.clone(), origin, seed);
         let actor = Arc::new(Self {
             name: name.to_owned(),
@@ -333,9 +332,9 @@ impl MeshActor {
                 Happening::Answered { call, response, after, .. } => {
                     self.finish(inner, call, response, after);
                 }
-                Happening::Layout { node, event } => {
+                Happening::Layout { node, event, held } => {
                     let node = inner.cluster.mesh().node(node);
-                    self.shared.recorder.record(journal::layout_event(&self.name, node, event));
+                    self.shared.recorder.record(journal::layout_event(&self.name, node, event, &held));
                 }
                 Happening::Log { node, line } => {
                     let node = inner.cluster.mesh().node(node);

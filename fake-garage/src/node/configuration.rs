@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::Deserialize;
 
-use crate::layout::ConsistencyMode;
+use crate::layout::{ConsistencyMode, LARGEST_FACTOR};
 
 /// Where Garage looks for its configuration unless it is told (Garage documentation, "Configuration file format").
 pub const DEFAULT_PATH: &str = "/etc/garage.toml";
@@ -105,8 +105,9 @@ impl Configuration {
             let line = text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count() + 1;
             ConfigurationError::Toml { line, problem: error.message().to_owned() }
         })?;
-        if configuration.replication_factor == 0 {
-            let problem = "0 copies cannot be kept; set it to at least 1".to_owned();
+        let factor = configuration.replication_factor;
+        if !(1..=LARGEST_FACTOR).contains(&factor) {
+            let problem = format!("{factor} copies cannot be kept; set it to 1 to {LARGEST_FACTOR}");
             return Err(ConfigurationError::Value { key: "replication_factor", problem });
         }
         Ok(configuration)

@@ -7,6 +7,7 @@ use kube::Client;
 use kube::runtime::reflector::Store;
 
 use super::events::Events;
+use super::ledger::Ledger;
 use super::locks::LayoutLocks;
 use super::pace::Paces;
 use crate::api::v1beta1::GarageNode;
@@ -62,6 +63,8 @@ pub struct Context {
     pub events: Events,
     /// One layout mutation per layout owner at a time.
     pub locks: LayoutLocks,
+    /// What is recorded about the layout writer of each cluster.
+    pub ledger: Ledger,
     /// How long each object has been pending, and failing.
     pub paces: Paces,
     /// All `GarageClusters` as watched.

@@ -22,6 +22,7 @@ use super::cluster;
 use super::context::{Context, Settings};
 use super::error::{ReconcileError, chain};
 use super::events::Events;
+use super::ledger::Ledger;
 use super::locks::LayoutLocks;
 use super::node;
 use super::pace::Paces;
@@ -59,6 +60,7 @@ pub async fn run_scope(shared: Shared, namespace: Option<String>, stop: Cancella
         guard: LayoutGuard::new(Arc::new(WatchedRoles(clusters.store())), Arc::clone(&shared.metrics)),
         metrics: shared.metrics,
         locks: LayoutLocks::default(),
+        ledger: Ledger::default(),
         paces: Paces::default(),
         clusters: clusters.store(),
         nodes: nodes.store(),

@@ -13,6 +13,7 @@ use crate::api::storage::StorageTier;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::garage::{LayoutParameters, LayoutRole, RoleChange, ZoneRedundancy};
+use crate::mutant::{self, Mutant};
 
 /// Capacity of an Auto node whose data volume has no size (operator contract §7.3).
 const CAPACITY_WITHOUT_SIZE: u64 = 10 << 30;
@@ -131,7 +132,11 @@ fn tags(cluster: &GarageCluster, node: &GarageNode) -> Vec<String> {
         format!("cluster-uid:{}", cluster.uid().unwrap_or_default()),
         format!("tier:{}", if node.spec.gateway { "gateway" } else { "storage" }),
     ];
-    for tag in &node.spec.tags {
+    if mutant::is(Mutant::RoleFlaps) {
+        tags.push(format!("turn:{}", mutant::turn()));
+    }
+    let lost = mutant::is(Mutant::TagsLost);
+    for tag in node.spec.tags.iter().filter(|_| !lost) {
         if !tags.contains(tag) {
             tags.push(tag.clone());
         }

@@ -3,6 +3,7 @@
 use super::awaiting::{WriterWork, verdicts};
 use crate::api::condition::{GATEWAY_TOMBSTONES, READY, REPLICATION_FACTOR, Verdict};
 use crate::api::layout::LayoutSiteRole;
+use crate::mutant::{self, Mutant};
 
 /// What a reconcile learnt about a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,6 +109,9 @@ fn ready(facts: &ClusterFacts) -> Verdict {
     }
     if facts.roles_missing() {
         return not("LayoutNotReady", format!("{} have no role yet", facts.without_role.join(", ")));
+    }
+    if mutant::is(Mutant::AwaitingUnready) && facts.work != WriterWork::default() {
+        return not("AwaitingLayoutWriter", "the writer site has to act".to_owned());
     }
     let message = match facts.unconnected.as_slice() {
         [] => "all nodes are ready".to_owned(),

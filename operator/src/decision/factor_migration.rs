@@ -13,6 +13,7 @@ use crate::api::layout::LayoutPolicy;
 use crate::api::observed::FactorMigrationStatus;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::{GarageCluster, GarageClusterSpec};
+use crate::mutant::{self, Mutant};
 use crate::resources::auto_nodes::{is_auto, storage_replicas};
 
 /// Checked before anything is touched.
@@ -108,7 +109,8 @@ pub fn refusal(cluster: &GarageCluster, nodes: &[GarageNode], wish: Wish) -> Opt
     if let Some(migration) = in_flight(cluster) {
         return Some(format!("a factor migration is in phase {}", migration.phase));
     }
-    if let Some(why) = spec_refusal(&cluster.spec, storage_replicas(cluster), wish) {
+    let refused = spec_refusal(&cluster.spec, storage_replicas(cluster), wish);
+    if let Some(why) = refused.filter(|_| !mutant::is(Mutant::PurgeOnFollower)) {
         return Some(why);
     }
     if let Some(foreign) = nodes.iter().find(|node| !is_managed(node) || !is_auto(node)) {

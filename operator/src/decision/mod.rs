@@ -9,6 +9,7 @@ pub mod conversion;
 pub mod drain_proof;
 pub mod drift;
 pub mod factor_migration;
+pub mod foreign_writer;
 pub mod import;
 pub mod mesh;
 pub mod mutation;

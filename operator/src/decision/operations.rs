@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::api::naming::{
-    ALLOW_MISSING_DATA, PURGE_CLUSTER_LAYOUT, PURGE_CLUSTER_LAYOUT_ABORT, REVERT_LAYOUT, SKIP_DEAD_NODES,
+    ACKNOWLEDGE_FOREIGN_WRITER, ALLOW_MISSING_DATA, PURGE_CLUSTER_LAYOUT, PURGE_CLUSTER_LAYOUT_ABORT,
+    REVERT_LAYOUT, SKIP_DEAD_NODES,
 };
 use crate::guard::LayoutOperation;
 
@@ -27,6 +28,8 @@ pub enum Requested {
     },
     /// Stop a factor migration.
     AbortPurge,
+    /// The evidence of a second writer was seen.
+    AcknowledgeForeignWriter,
 }
 
 impl Requested {
@@ -36,6 +39,7 @@ impl Requested {
             Self::Revert { .. } => "RevertLayout",
             Self::SkipDeadNodes { .. } => "SkipDeadNodes",
             Self::PurgeClusterLayout { .. } => "PurgeClusterLayout",
+            Self::AcknowledgeForeignWriter => "AcknowledgeForeignLayoutWriter",
             Self::AbortPurge => "AbortPurgeClusterLayout",
         }
     }
@@ -46,7 +50,7 @@ impl Requested {
             Self::Revert { .. } => Some(LayoutOperation::RevertClusterLayout),
             Self::SkipDeadNodes { .. } => Some(LayoutOperation::ClusterLayoutSkipDeadNodes),
             Self::PurgeClusterLayout { .. } => Some(LayoutOperation::UpdateClusterLayout),
-            Self::AbortPurge => None,
+            Self::AbortPurge | Self::AcknowledgeForeignWriter => None,
         }
     }
 
@@ -56,6 +60,7 @@ impl Requested {
             Self::Revert { .. } => &[REVERT_LAYOUT],
             Self::SkipDeadNodes { .. } => &[SKIP_DEAD_NODES, ALLOW_MISSING_DATA],
             Self::PurgeClusterLayout { .. } => &[PURGE_CLUSTER_LAYOUT],
+            Self::AcknowledgeForeignWriter => &[ACKNOWLEDGE_FOREIGN_WRITER],
             Self::AbortPurge => &[PURGE_CLUSTER_LAYOUT_ABORT],
         }
     }
@@ -69,7 +74,9 @@ pub fn requested(annotations: &BTreeMap<String, String>) -> Vec<Requested> {
     let purge = annotations.get(PURGE_CLUSTER_LAYOUT);
     let abort = annotations.contains_key(PURGE_CLUSTER_LAYOUT_ABORT).then_some(Requested::AbortPurge);
     let revert = annotations.get(REVERT_LAYOUT);
+    let seen = annotations.contains_key(ACKNOWLEDGE_FOREIGN_WRITER);
     [
+        seen.then_some(Requested::AcknowledgeForeignWriter),
         skip,
         abort,
         purge.map(|value| Requested::PurgeClusterLayout { value: value.clone() }),
@@ -100,6 +107,7 @@ mod tests {
         &[Requested::PurgeClusterLayout { value: "factor=2".into() }]
     )]
     #[case(&[("purge-cluster-layout-abort", "")], &[Requested::AbortPurge])]
+    #[case(&[("acknowledge-foreign-layout-writer", "")], &[Requested::AcknowledgeForeignWriter])]
     fn annotations_ask_for_operations(#[case] annotations: &[(&str, &str)], #[case] expected: &[Requested]) {
         let annotations: BTreeMap<String, String> = annotations
             .iter()

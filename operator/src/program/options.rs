@@ -124,6 +124,14 @@ pub struct RunOptions {
     /// How long any later phase of a factor migration may take before it is given up.
     #[arg(long, env = "FACTOR_MIGRATION_TIMEOUT", default_value = "15m", value_parser = duration)]
     pub factor_migration_timeout: Duration,
+    /// Die right after the answer to this write, counted from 1 (test builds only).
+    #[cfg(feature = "crash-after-write")]
+    #[arg(long, env = "CRASH_AFTER_WRITE", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub crash_after_write: Option<u64>,
+    /// Have this defect (test builds only).
+    #[cfg(feature = "mutants")]
+    #[arg(long, env = "MUTANT", value_enum, value_name = "NAME")]
+    pub mutant: Option<crate::mutant::Mutant>,
     /// Where /metrics listens; 0 turns it off.
     #[arg(long, env = "METRICS_BIND_ADDRESS", default_value = ":8080", value_parser = bind)]
     pub metrics_bind_address: Bind,
@@ -301,6 +309,15 @@ mod tests {
         all.extend(arguments);
         let options = Options::try_parse_from(all).unwrap();
         assert!(options.run.objection().unwrap().contains(says));
+    }
+
+    #[cfg(not(any(feature = "crash-after-write", feature = "mutants")))]
+    #[rstest]
+    #[case("--crash-after-write=1")]
+    #[case("--mutant=no-event")]
+    fn a_shipped_build_neither_dies_on_demand_nor_has_defects(#[case] flag: &str) {
+        let error = Options::try_parse_from(["garage-operator", flag]).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::UnknownArgument);
     }
 
     #[rstest]

@@ -135,6 +135,9 @@ fn invocation(args: &RunArgs) -> Invocation {
         let absolute = std::path::absolute(operator).unwrap_or_else(|_| operator.clone());
         flag("--operator-bin", absolute.display().to_string());
     }
+    for argument in &args.pair.operator_arg {
+        flag("--operator-arg", argument.clone());
+    }
     let time = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
     if args.scenario_timeout != Limits::default().scenario {
         flag("--scenario-timeout", time(args.scenario_timeout));

@@ -5,7 +5,6 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use tracing::info;
 
-use super::super::apply::write_status;
 use super::super::context::Context;
 use super::super::endpoints::Endpoints;
 use super::super::error::{ReconcileError, chain};
@@ -19,9 +18,11 @@ use crate::decision::factor_migration::{
     CONVERGING, PURGING, REBUILDING, Scene, VALIDATING, VERIFYING, Wish, abort, advance, begin, in_flight,
     refusal,
 };
+use crate::decision::foreign_writer::forget_versions;
 use crate::decision::mutation::is_settled;
 use crate::garage::{AdminError, ClusterHealth};
 use crate::guard::{LayoutAuthority, LayoutOperation};
+use crate::mutant::{self, Mutant};
 
 /// The first write of a migration.
 const OPERATION: LayoutOperation = LayoutOperation::UpdateClusterLayout;
@@ -66,7 +67,7 @@ pub(super) async fn keep(
     authority: &LayoutAuthority,
 ) -> Result<(), ReconcileError> {
     let Some(migration) = in_flight(cluster).cloned() else { return Ok(()) };
-    if authority.permit(OPERATION).is_err() {
+    if !mutant::is(Mutant::PurgeOnFollower) && authority.before(OPERATION).is_err() {
         // The refusal is counted and logged where it is made.
         return Ok(());
     }
@@ -91,8 +92,12 @@ async fn record(
     let unset = migration.from_factor.filter(|_| status.replication_factor.is_none());
     status.replication_factor = factor.or(unset).or(status.replication_factor);
     status.factor_migration = Some(migration);
-    write_status(&context.client, cluster, &status).await?;
-    cluster.status = Some(status);
+    if factor.is_some() {
+        // The versions of the purged layout are over.
+        let mut page = context.ledger.open(cluster).await;
+        *page = page.as_ref().map(forget_versions);
+    }
+    cluster.status = Some(context.ledger.write(&context.client, cluster, status).await?);
     Ok(())
 }
 
@@ -189,7 +194,7 @@ impl Site<'_> {
             Ok(intent) => intent,
             Err(invalid) => return Some(invalid.to_string()),
         };
-        match converge(&admin, self.authority, &self.context.locks, &intent).await {
+        match converge(self.context, &admin, self.authority, &intent).await {
             Outcome::Settled | Outcome::Applied(_) => None,
             Outcome::Pending(why) => Some(why),
         }

@@ -21,12 +21,14 @@ use crate::decision::assignment::{WantedRole, identity, intent, is_leaving, is_m
 use crate::decision::awaiting::WriterWork;
 use crate::decision::cluster_state::ClusterFacts;
 use crate::decision::factor_migration::{factor, hold, in_flight};
+use crate::decision::foreign_writer::Elsewhere;
 use crate::decision::mutation::Intent;
 use crate::decision::tombstones::stale_gateways;
 use crate::garage::{
     AdminError, ClusterHealth, ClusterLayout, ClusterStatus, LayoutParameters, ZoneRedundancy,
 };
 use crate::guard::RoleDecision;
+use crate::mutant::{self, Mutant};
 use crate::resources::auto_nodes::storage_replicas;
 
 /// Everything the status is made of.
@@ -46,6 +48,8 @@ pub(super) struct Picture {
     pub(super) replication_drift: Option<String>,
     /// Address of the pod through which the layout is changed.
     pub(super) steady: Option<String>,
+    /// The layouts of other sites.
+    pub(super) elsewhere: Vec<Elsewhere>,
     /// Roles to import from other sites.
     pub(super) imports: Vec<WantedRole>,
     /// What this cluster wants of the layout for its own nodes.
@@ -81,7 +85,8 @@ pub(super) async fn observe(
     let mut picture = count(cluster, &nodes, &pods);
     picture.facts.fault = fault;
     picture.storage_drain = nodes.iter().find_map(storage_drain);
-    picture.facts.declared = decision.declared();
+    let shown = mutant::is(Mutant::AbsentShowsRole).then_some(LayoutSiteRole::Writer);
+    picture.facts.declared = decision.declared().or(shown);
     picture.facts.follows = decision.effective() == LayoutSiteRole::Follower;
     if picture.facts.wanted > 0 || cluster.spec.storage.is_none() {
         ask_garage(context, cluster, &nodes, &pods, &mut picture).await?;
@@ -105,16 +110,21 @@ pub(super) async fn observe(
             .map(|status| status.pending_gateway_tombstones.clone())
             .unwrap_or_default(),
     };
+    if picture.facts.follows && mutant::is(Mutant::TombstonesNotListed) {
+        picture.tombstones.clear();
+    }
     picture.facts.tombstones = picture.tombstones.iter().map(|tombstone| tombstone.node_id.clone()).collect();
     picture.facts.factor_drift = factor_drift(cluster, layout);
     if picture.facts.follows {
         // A migration that was begun before a demotion waits for a writer.
+        let drift = picture.replication_drift.clone();
+        let drift = drift.filter(|_| !mutant::is(Mutant::ReplicationChangeSilent));
         let unfinished = picture.facts.migrating.clone();
         picture.facts.work = WriterWork {
             without_role: picture.facts.without_role.clone(),
             role_removals: role_removals(&nodes, layout),
             tombstones: picture.facts.tombstones.clone(),
-            replication_drift: picture.replication_drift.clone().or(unfinished),
+            replication_drift: drift.or(unfinished),
         };
     }
     Ok(picture)
@@ -186,6 +196,7 @@ async fn ask_garage(
     let federated = sites.connect(&local).await?;
     picture.facts.unconnected = federated.missing;
     picture.imports = federated.imports;
+    picture.elsewhere = federated.layouts;
     // A declaration that makes no sense is told by its own node.
     picture.intent = intent(cluster, nodes).unwrap_or_default();
     picture.facts.health = Some(view.health.status.clone());

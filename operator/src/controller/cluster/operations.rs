@@ -5,7 +5,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use tracing::info;
 
-use super::super::apply::{remove_annotations, write_status};
+use super::super::apply::remove_annotations;
 use super::super::context::Context;
 use super::super::endpoints::Endpoints;
 use super::super::error::{ReconcileError, chain};
@@ -13,9 +13,11 @@ use super::migration;
 use crate::api::layout::LayoutSiteRole;
 use crate::api::observed::LastOperation;
 use crate::api::v1beta2::GarageCluster;
+use crate::decision::foreign_writer::acknowledge;
 use crate::decision::operations::{Requested, requested};
 use crate::garage::{AdminClient, AdminError};
 use crate::guard::{LayoutAuthority, LayoutOperation};
+use crate::mutant::{self, Mutant};
 
 /// How an operation ended.
 struct Ending {
@@ -46,19 +48,29 @@ pub(super) async fn handle(
     cluster: &mut GarageCluster,
     authority: &LayoutAuthority,
 ) -> Result<(), ReconcileError> {
+    let follows = authority.decision().effective() == LayoutSiteRole::Follower;
     for operation in requested(cluster.annotations()) {
         let ending = match operation.write() {
-            Some(write) if authority.decision().effective() == LayoutSiteRole::Follower => {
+            Some(write) if follows && !defiant(&operation) => {
                 refuse(context, cluster, authority, &operation, write).await
             }
             _ => carry_out(context, cluster, authority, &operation).await?,
         };
         record(context, cluster, &operation, &ending).await?;
-        if ending.consumed {
+        let left = follows && mutant::is(Mutant::AnnotationLeft);
+        if ending.consumed && !left {
             remove_annotations(&context.client, cluster, operation.annotations()).await?;
         }
     }
     Ok(())
+}
+
+/// A deliberate defect: a Follower carries out what it has to refuse.
+fn defiant(operation: &Requested) -> bool {
+    match operation {
+        Requested::PurgeClusterLayout { .. } => mutant::is(Mutant::PurgeOnFollower),
+        _ => mutant::is(Mutant::AnnotationExecuted) || mutant::rushes(),
+    }
 }
 
 /// Asking for the permit is the refusal: it is counted and logged there.
@@ -69,11 +81,13 @@ async fn refuse(
     operation: &Requested,
     write: LayoutOperation,
 ) -> Ending {
-    let why = match authority.permit(write) {
+    let why = match authority.before(write) {
         Err(refusal) => refusal.to_string(),
-        Ok(_) => format!("{} is refused: this site is a Follower", operation.name()),
+        Ok(()) => format!("{} is refused: this site is a Follower", operation.name()),
     };
-    context.events.warn(cluster, "LayoutWriteBlocked", operation.name(), &why).await;
+    if !mutant::is(Mutant::NoEvent) {
+        context.events.warn(cluster, "LayoutWriteBlocked", operation.name(), &why).await;
+    }
     Ending::refused(why)
 }
 
@@ -93,6 +107,11 @@ async fn carry_out(
         }
         Requested::PurgeClusterLayout { value } => {
             return Ok(ended(migration::start(context, cluster, value).await?));
+        }
+        Requested::AcknowledgeForeignWriter => {
+            let mut page = context.ledger.open(cluster).await;
+            *page = page.as_ref().map(acknowledge);
+            return Ok(Ending::done());
         }
         Requested::AbortPurge => return Ok(ended(migration::stop(context, cluster).await?)),
         Requested::Revert { .. } | Requested::SkipDeadNodes { .. } => {}
@@ -164,7 +183,6 @@ async fn record(
         succeeded: told.is_ok(),
         error,
     });
-    write_status(&context.client, cluster, &status).await?;
-    cluster.status = Some(status);
+    cluster.status = Some(context.ledger.write(&context.client, cluster, status).await?);
     Ok(())
 }

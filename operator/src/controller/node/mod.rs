@@ -10,6 +10,7 @@ mod status;
 mod workload;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
@@ -25,6 +26,7 @@ use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{is_leaving, is_managed};
 use crate::decision::node_state::{Obstacle, is_settled};
 use crate::guard::LayoutAuthority;
+use crate::mutant::{self, Mutant};
 
 /// One reconcile of a `GarageNode`.
 pub async fn reconcile(node: Arc<GarageNode>, context: Arc<Context>) -> Result<Action, ReconcileError> {
@@ -56,6 +58,9 @@ pub(super) fn pace_key(node: &GarageNode) -> String {
 
 fn next_look(context: &Context, node: &GarageNode, settled: bool) -> Action {
     let (key, cadence) = (pace_key(node), &context.settings.cadence);
+    if mutant::is(Mutant::RetryStorm) {
+        return Action::requeue(Duration::from_millis(20));
+    }
     if settled {
         context.paces.settled(&key);
         return Action::requeue(context.paces.jittered(cadence.long, &key));
