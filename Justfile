@@ -62,6 +62,8 @@ generate:
     cargo run --quiet --package garage-operator -- crds --output-dir operator/deploy/crd
     cargo run --quiet --package garage-operator -- crds --webhooks --output-dir operator/deploy/webhook/crd
     cargo onewriter schema history > docs/history.schema.json
+    cargo onewriter document scenarios > docs/scenarios.md
+    cargo onewriter document record > docs/record.md
 
 # Clean up after killed runs; takes down kept pairs, too.
 down *flags:
