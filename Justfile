@@ -12,6 +12,14 @@ e2e-multicluster *flags:
 cell filter *flags:
     cargo e2e {{filter}} {{flags}}
 
+# Operators with deliberate defects: each must be noticed by those who are to notice it.
+teeth *flags:
+    cargo onewriter teeth {{flags}}
+
+# How fast histories are read and judged, and in how much memory: `just bench-judge 10000000`.
+bench-judge events="1000000":
+    cargo run --quiet --release --package onewriter-harness --example judging -- harness/tests/data/federation.jsonl {{events}}
+
 # All tests; brings up one pair for the scenarios and takes it down at the end.
 test *flags:
     cargo test --workspace {{flags}}
