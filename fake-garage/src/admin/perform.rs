@@ -224,6 +224,10 @@ impl Cluster {
             Question::Statistics => {
                 NodeAnswer::Statistics(Box::new(node_statistics(&self.mesh, node, self.profile)))
             }
+            Question::Repair(request) if request.repairs_blocks() => {
+                variables.launch_block_repair();
+                NodeAnswer::Done(())
+            }
             Question::Snapshot | Question::Repair(_) => NodeAnswer::Done(()),
             Question::ListWorkers(request) => NodeAnswer::Workers(workers::list(*request, variables, now)),
             Question::Worker(request) => {

@@ -282,7 +282,8 @@ impl MeshActor {
         host: Option<String>,
         error: &BodyError,
     ) -> Response {
-        let response = Response::error(&ApiError::internal(error), &request.path);
+        let error = ApiError::new(500, "InternalError", error.to_string());
+        let response = Response::error(&error, &request.path);
         let begun = self.begin_call(&mut self.now(), node, request, host);
         self.answer_instead(&begun.progress, Some(response.clone()));
         self.shared.recorder.flush();

@@ -218,7 +218,7 @@ async fn list_rules(State(registry): State<Arc<Registry>>) -> Response {
 
 async fn post_rule(State(registry): State<Arc<Registry>>, body: Bytes) -> Answer {
     let rule: RuleRequest = read(&body)?;
-    let id = registry.shared().add_rule(rule);
+    let id = registry.shared().add_rule(&rule);
     Ok(Json(json!({ "id": id })).into_response())
 }
 
