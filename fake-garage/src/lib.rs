@@ -11,8 +11,8 @@
 //! 2. [`mesh`]: how copies travel, how nodes notice each other's absence, and the races that follow.
 //! 3. [`admin`]: what a caller of the admin API gets to see of it, which is less than one would wish.
 //!
-//! Around these are [`replay`], which holds the fake to recorded answers of the real program, and [`hub`], the process
-//! with sockets, control API and history.
+//! Around these are [`replay`], which holds the fake to recorded answers of the real program, [`hub`], the process
+//! with sockets, control API and history, and [`node`], the process of a pod, which leads to the hub.
 //!
 //! # A cluster in twenty lines
 //!

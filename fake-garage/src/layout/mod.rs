@@ -239,6 +239,7 @@
 
 pub mod assignment;
 pub mod digest;
+mod flow;
 pub mod history;
 pub mod local;
 pub mod merge;

@@ -384,7 +384,7 @@ impl Mesh {
             Message::Ping { sequence, peers } => self.pinged(node, sender, sequence, peers),
             Message::Pong { sequence, peers } => self.ponged(node, sender, sequence, peers),
             Message::Peers { known, answer } => self.peers_told(node, sender, &known, answer),
-            Message::Status(report) => self.status_told(node, sender, *report),
+            Message::Status(report) => self.status_told(node, sender, &report),
             Message::PullState => self.state_asked(node, sender),
             Message::PullTrackers => self.trackers_asked(node, sender),
             Message::State(state) => self.state_told(node, state),
