@@ -53,12 +53,27 @@ fn a_replay_that_is_not_as_recorded_exits_3_and_shows_what_differs() {
 #[case::no_json("{\"format\"", "{", "not a script")]
 #[case::another_format("garage-conformance/1", "garage-conformance/9", "format `garage-conformance/9`")]
 #[case::unknown_operation("\"stop-all\"", "\"explode\"", "unknown variant `explode`")]
+#[case::an_unknown_node("\"node\":\"n1\"", "\"node\":\"n9\"", "there is no node `n9`")]
+#[case::an_unknown_partition(
+    "\"stop-all\"",
+    "\"partition\",\"between\":[[],[]],\"kind\":\"loud\"",
+    "unknown variant `loud`"
+)]
+#[case::no_steps("\"steps\"", "\"stops\"", "missing field `steps`")]
 fn a_file_that_is_no_session_exits_2(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
     let folder = TempDir::new().unwrap();
     let path = changed(folder.path(), from, to);
     let output = fake_garage(&["replay", path.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
+}
+
+#[test]
+fn one_file_that_cannot_be_replayed_stops_all_and_is_named() {
+    let output = fake_garage(&["replay", SESSION, "/nowhere/session.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("cannot read /nowhere/session.json"), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "", "nothing half-done is shown");
 }
 
 #[test]

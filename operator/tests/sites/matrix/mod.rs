@@ -7,12 +7,14 @@
 //! | [`removing`] | scale-down, drain, deletion of nodes and clusters, orphans |
 //! | [`gateways`] | stale gateway roles, `autoApply`, gateways of another owner |
 //! | [`annotations`] | `revert-layout`, `skip-dead-nodes`, `purge-cluster-layout` |
+//! | [`migrating`] | replication factor, second writer |
 //! | [`replication`] | zone redundancy |
 //! | [`transitions`] | promotion, demotion |
 
 mod annotations;
 mod assigning;
 mod gateways;
+mod migrating;
 mod removing;
 mod replication;
 mod running;
@@ -31,6 +33,7 @@ pub fn trials() -> Vec<Trial> {
         gateways::trials(),
         annotations::trials(),
         replication::trials(),
+        migrating::trials(),
         transitions::trials(),
     ]
     .into_iter()
