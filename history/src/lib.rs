@@ -11,8 +11,10 @@
 //! | [`header`] | the first line, and the schema's name |
 //! | [`reader`] | reading a small file whole, and what can be wrong with one |
 //! | [`stream`] | reading a file of any size, one event at a time |
+//! | [`layout_state`] | what is told of a node's layout |
 //! | [`mod@line`] | reading one line fast |
 //! | [`writer`] | appending, so that a kill tears at most the last line |
+//! | [`shared`] | appending from several threads, many lines in one write |
 //! | [`clock`] | the two clocks |
 //! | [`schema`] | the published JSON Schema |
 //!
@@ -21,17 +23,21 @@
 pub mod clock;
 pub mod event;
 pub mod header;
+pub mod layout_state;
 pub mod line;
 pub mod reader;
 pub mod record;
 pub mod schema;
+pub mod shared;
 pub mod stream;
 pub mod writer;
 
 pub use clock::Moment;
 pub use event::{Audit, CallBegin, CallEnd, Event, Fault, Log, State, Step};
 pub use header::{Header, SCHEMA};
+pub use layout_state::{LayoutEventName, LayoutState};
 pub use reader::{History, ReadError};
 pub use record::{Record, Source};
+pub use shared::SharedJournal;
 pub use stream::Reader;
 pub use writer::{Journal, WriteError};

@@ -1,5 +1,7 @@
 //! What a call does, once it is read.
 
+use std::collections::BTreeSet;
+
 use super::auth::{self, Caller, Credentials};
 use super::blocks;
 use super::call::{Call, Question};
@@ -19,7 +21,7 @@ use super::status::status_body;
 use super::store::Circumstances;
 use super::tables::TableCall;
 use super::workers;
-use crate::mesh::{NodeIndex, Surroundings, Target};
+use crate::mesh::{NodeIndex, Surroundings, Target, Time};
 use jiff::Timestamp;
 
 impl Cluster {
@@ -35,17 +37,18 @@ impl Cluster {
             special => return self.special(node, special, request, &query).map(Reply::Now),
         };
         let call = Call::read(endpoint, request, &query)?;
-        let credentials = self.credentials_of(node);
         let tokens = self.store.tokens.at(self.clock(node));
-        let caller = auth::authorize(request, endpoint, &credentials, &tokens, self.profile)?;
+        let caller = auth::authorize(request, endpoint, self.credentials_of(node), &tokens, self.profile)?;
         match call {
             Call::OnTables(call) => self.on_tables(node, call, &caller, request),
             call => self.perform(node, call, surroundings),
         }
     }
 
-    fn credentials_of(&self, node: NodeIndex) -> Credentials {
-        self.credentials.get(&node).cloned().unwrap_or_default()
+    fn credentials_of(&self, node: NodeIndex) -> &Credentials {
+        static NONE: Credentials =
+            Credentials { admin: BTreeSet::new(), metrics: None, metrics_require_token: false };
+        self.credentials.get(&node).unwrap_or(&NONE)
     }
 
     /// What the node's clock shows.
@@ -68,7 +71,7 @@ impl Cluster {
             }
             Route::Metrics => {
                 let tokens = self.store.tokens.at(self.clock(node));
-                auth::authorize_metrics(request, &self.credentials_of(node), &tokens, self.profile)?;
+                auth::authorize_metrics(request, self.credentials_of(node), &tokens, self.profile)?;
                 let text = metrics::render(self.mesh.node(node), self.counters.get(&node), self.profile);
                 Ok(Response::text(200, Some("text/plain; version=0.0.4"), text))
             }
@@ -92,7 +95,7 @@ impl Cluster {
     ) -> Result<Reply, ApiError> {
         call.check()?;
         let reached = match call.access(caller) {
-            Some(access) => quorum::check(&self.mesh, node, access)?,
+            Some(access) => quorum::check(&self.mesh, node, access, self.patience)?,
             None => true,
         };
         if !reached {
@@ -114,13 +117,13 @@ impl Cluster {
             Call::ClusterStatus => Response::json(&status_body(&self.mesh, node, profile)),
             Call::ClusterHealth => Response::json(&Health::of(self.mesh.node(node))),
             Call::ClusterStatistics => {
-                if !quorum::check(&self.mesh, node, Access::Read)? {
+                if !quorum::check(&self.mesh, node, Access::Read, self.patience)? {
                     return Ok(Reply::Hangs);
                 }
                 Response::json(&cluster_statistics(&self.mesh, node, &self.store))
             }
             Call::ClusterLayout => self.layout(node),
-            Call::LayoutHistory => Response::json(&history_body(self.mesh.node(node).layout().history())),
+            Call::LayoutHistory => self.layout_history(node),
             Call::UpdateLayout(body) => {
                 self.mesh.stage(node, &body.changes()?).map_err(ApiError::bad_request)?;
                 self.layout(node)
@@ -153,8 +156,18 @@ impl Cluster {
         }))
     }
 
-    fn layout(&self, node: NodeIndex) -> Response {
-        Response::json(&layout_body(self.mesh.node(node).layout().history(), self.profile))
+    fn layout(&mut self, node: NodeIndex) -> Response {
+        let place = self.mesh.node(node);
+        let answers = self.layout_answers.entry(node).or_default().at(place.layout_changes());
+        let history = place.layout().history();
+        answers.layout.get_or_insert_with(|| Response::json(&layout_body(history, self.profile))).clone()
+    }
+
+    fn layout_history(&mut self, node: NodeIndex) -> Response {
+        let place = self.mesh.node(node);
+        let answers = self.layout_answers.entry(node).or_default().at(place.layout_changes());
+        let history = place.layout().history();
+        answers.history.get_or_insert_with(|| Response::json(&history_body(history))).clone()
     }
 
     fn preview(&self, node: NodeIndex) -> Response {
@@ -170,12 +183,17 @@ impl Cluster {
 
     fn ask_nodes(&mut self, from: NodeIndex, selector: &str, question: &Question) -> Result<Reply, ApiError> {
         let ids = addressed(self.mesh.node(from), selector)?;
-        let reached: Vec<_> = ids.into_iter().map(|id| (id, reachable(&self.mesh, from, id))).collect();
+        let reached: Vec<_> =
+            ids.into_iter().map(|id| (id, reachable(&self.mesh, from, id, self.patience))).collect();
         if reached.iter().any(|(_, reachable)| *reachable == Reachable::Hangs) {
             return Ok(Reply::Hangs);
         }
         let mut answer = MultiAnswer::default();
+        let mut slowest = Time::ZERO;
         for (id, reachable) in reached {
+            if let Reachable::Yes(to) = reachable {
+                slowest = slowest.max(self.mesh.extra_round_trip(from, to));
+            }
             let told = match reachable {
                 Reachable::Yes(to) => self.ask(to, question).map_err(|error| error.remote()),
                 Reachable::Hangs => continue,
@@ -194,7 +212,8 @@ impl Cluster {
                 }
             }
         }
-        Ok(Reply::Now(Response::json(&answer)))
+        let response = Response::json(&answer);
+        Ok(if slowest.is_zero() { Reply::Now(response) } else { Reply::After(slowest, response) })
     }
 
     fn ask(&mut self, node: NodeIndex, question: &Question) -> Result<NodeAnswer, ApiError> {
@@ -204,6 +223,10 @@ impl Cluster {
             Question::Info => NodeAnswer::Info(Box::new(NodeInfo::of(&self.mesh, node, self.profile))),
             Question::Statistics => {
                 NodeAnswer::Statistics(Box::new(node_statistics(&self.mesh, node, self.profile)))
+            }
+            Question::Repair(request) if request.repairs_blocks() => {
+                variables.launch_block_repair();
+                NodeAnswer::Done(())
             }
             Question::Snapshot | Question::Repair(_) => NodeAnswer::Done(()),
             Question::ListWorkers(request) => NodeAnswer::Workers(workers::list(*request, variables, now)),
@@ -229,7 +252,7 @@ fn options() -> Response {
             ("access-control-allow-headers", "authorization,content-type"),
             ("access-control-allow-origin", "*"),
         ],
-        body: Vec::new(),
+        body: Vec::new().into(),
         error: None,
     }
 }

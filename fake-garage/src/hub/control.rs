@@ -16,13 +16,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::fault::{FaultRequest, LossName, inject};
-use super::journal::fault_event;
+use super::fault::{FaultRequest, LossName, Why, heal, inject};
 use super::life;
 use super::options::ControlToken;
 use super::registry::{ControlError, MeshRequest, NodeRequest, Registry};
 use super::rule::RuleRequest;
-use super::state::{HubState, NodeLayout};
+use super::state::{self, HubState, NodeLayout};
 use super::tunnel;
 
 /// The routes of the control API.
@@ -36,7 +35,9 @@ pub fn router(registry: Arc<Registry>, token: ControlToken) -> Router {
         .route("/nodes/{site}/{namespace}/{pod}/process", get(node_process))
         .route("/routes/{site}", put(put_routes))
         .route("/history", get(history))
-        .route("/faults", post(post_fault))
+        .route("/table", get(table))
+        .route("/faults", get(list_faults).post(post_fault))
+        .route("/faults/{id}", axum::routing::delete(delete_fault))
         .route("/rules", get(list_rules).post(post_rule))
         .route("/rules/{id}", axum::routing::delete(delete_rule))
         .route("/rules/{id}/release", post(release_rule))
@@ -66,7 +67,7 @@ impl IntoResponse for ControlError {
         let status = match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::Unreadable(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::NoMesh(_) | Self::NoNode(_) | Self::NoRule(_) => StatusCode::NOT_FOUND,
+            Self::NoMesh(_) | Self::NoNode(_) | Self::NoRule(_) | Self::NoFault(_) => StatusCode::NOT_FOUND,
             Self::Ended(_) | Self::SecretTaken(_) | Self::SecretChanged(_) | Self::Address(_) => {
                 StatusCode::CONFLICT
             }
@@ -181,7 +182,34 @@ async fn put_routes(State(registry): State<Arc<Registry>>, Path(site): Path<Stri
 
 async fn post_fault(State(registry): State<Arc<Registry>>, body: Bytes) -> Answer {
     let fault: FaultRequest = read(&body)?;
-    done(inject(&registry, fault).await)
+    let body = match inject(&registry, fault).await? {
+        Some(id) => json!({ "id": id }),
+        None => json!({}),
+    };
+    Ok(Json(body).into_response())
+}
+
+async fn list_faults(State(registry): State<Arc<Registry>>) -> Response {
+    Json(registry.faults().list()).into_response()
+}
+
+async fn delete_fault(State(registry): State<Arc<Registry>>, Path(id): Path<u64>) -> Answer {
+    done(heal(&registry, id, Why::Asked).await)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableQuery {
+    #[serde(default)]
+    mesh: Option<String>,
+}
+
+async fn table(
+    State(registry): State<Arc<Registry>>,
+    query: Result<Query<TableQuery>, axum::extract::rejection::QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|error| ControlError::Malformed(error.to_string()))?;
+    Ok(state::table(&registry, query.mesh.as_deref())?.into_response())
 }
 
 async fn list_rules(State(registry): State<Arc<Registry>>) -> Response {
@@ -190,25 +218,17 @@ async fn list_rules(State(registry): State<Arc<Registry>>) -> Response {
 
 async fn post_rule(State(registry): State<Arc<Registry>>, body: Bytes) -> Answer {
     let rule: RuleRequest = read(&body)?;
-    let (mesh, node) = (rule.pattern.mesh.clone(), rule.pattern.node.clone());
-    let detail = serde_json::to_value(&rule).ok();
-    let id = registry.shared().rules.add(rule);
-    let (mesh, node) = (mesh.as_deref().unwrap_or("*"), node.as_deref().unwrap_or("*"));
-    registry.shared().recorder.record(fault_event(mesh, "rule", node, detail));
+    let id = registry.shared().add_rule(&rule);
     Ok(Json(json!({ "id": id })).into_response())
 }
 
 async fn delete_rule(State(registry): State<Arc<Registry>>, Path(id): Path<u64>) -> Answer {
-    let removed = registry.shared().rules.remove(id);
-    if removed {
-        let detail = json!({ "rule": id });
-        registry.shared().recorder.record(fault_event("*", "rule-removed", "*", Some(detail)));
-    }
+    let removed = registry.shared().remove_rule(id, Why::Asked);
     done(if removed { Ok(()) } else { Err(ControlError::NoRule(id)) })
 }
 
 async fn release_rule(State(registry): State<Arc<Registry>>, Path(id): Path<u64>) -> Answer {
-    let released = registry.shared().rules.release(id);
+    let released = registry.shared().release_rule(id);
     done(if released { Ok(()) } else { Err(ControlError::NoRule(id)) })
 }
 
@@ -225,8 +245,10 @@ async fn history(
     query: Result<Query<HistoryQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Answer {
     let Query(query) = query.map_err(|error| ControlError::Malformed(error.to_string()))?;
-    let path = registry.shared().recorder.path();
-    let text = tokio::fs::read_to_string(&path)
+    let recorder = &registry.shared().recorder;
+    recorder.flush();
+    let path = recorder.path();
+    let text = tokio::fs::read_to_string(path)
         .await
         .map_err(|error| ControlError::Unreadable(format!("cannot read {}: {error}", path.display())))?;
     // The last line may be on its way to the file.

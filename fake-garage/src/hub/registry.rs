@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::actor::MeshActor;
 use super::attribution::{NodeTokens, TokenEntry, TokenTable};
+use super::fault::Faults;
 use super::listener::{self, Port};
 use super::options::NodeNetwork;
 use super::shared::Shared;
 use crate::admin::Profile;
-use crate::layout::{ConsistencyMode, NodeId};
+use crate::layout::{ConsistencyMode, LARGEST_FACTOR, NodeId};
 use crate::mesh::{Loss, NodeConfig, NodeIndex, Process};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -31,6 +32,9 @@ pub enum ControlError {
     /// There is no such rule.
     #[error("there is no rule {0}; it may have ended by itself")]
     NoRule(u64),
+    /// There is no such fault.
+    #[error("there is no fault {0}; it may have been healed by itself")]
+    NoFault(u64),
     /// Another mesh has the secret.
     #[error("mesh `{0}` has that rpc secret already")]
     SecretTaken(String),
@@ -91,6 +95,22 @@ pub struct NodeRequest {
     purge_layout: Option<String>,
 }
 
+/// No node's clock is off by more: ten years, in milliseconds.
+const LARGEST_OFFSET: u64 = 10 * 365 * 24 * 60 * 60 * 1000;
+
+impl NodeRequest {
+    fn check(&self) -> Result<(), ControlError> {
+        if !(1..=LARGEST_FACTOR).contains(&self.replication_factor) {
+            let problem = format!("replicationFactor must be at least 1 and at most {LARGEST_FACTOR}");
+            return Err(ControlError::Invalid(problem));
+        }
+        if self.clock_offset_ms.unsigned_abs() > LARGEST_OFFSET {
+            return Err(ControlError::Invalid("clockOffsetMs must be less than ten years".to_owned()));
+        }
+        Ok(())
+    }
+}
+
 /// Answer of `PUT /nodes/{site}/{namespace}/{pod}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -111,6 +131,7 @@ pub struct Registry {
     shared: Arc<Shared>,
     network: NodeNetwork,
     seed: u64,
+    faults: Faults,
     inner: Mutex<Inner>,
 }
 
@@ -151,13 +172,19 @@ impl Registry {
     /// A registry without meshes.
     #[must_use]
     pub fn new(shared: Arc<Shared>, network: NodeNetwork, seed: u64) -> Self {
-        Self { shared, network, seed, inner: Mutex::new(Inner::default()) }
+        Self { shared, network, seed, faults: Faults::default(), inner: Mutex::new(Inner::default()) }
     }
 
     /// What the meshes share.
     #[must_use]
     pub const fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// Faults that last.
+    #[must_use]
+    pub const fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -215,6 +242,7 @@ impl Registry {
         let mut inner = self.lock();
         let mesh = inner.meshes.remove(name).ok_or_else(|| ControlError::NoMesh(name.to_owned()))?;
         mesh.actor.end();
+        self.faults.forget(&mesh.actor);
         let addresses: Vec<_> = mesh
             .actor
             .read(|cluster| cluster.mesh().nodes().map(|(_, node)| node.config().address).collect());
@@ -231,9 +259,7 @@ impl Registry {
         site: &str,
         request: NodeRequest,
     ) -> Result<NodeAddress, ControlError> {
-        if request.replication_factor == 0 {
-            return Err(ControlError::Invalid("replicationFactor must be at least 1".to_owned()));
-        }
+        request.check()?;
         let actor = self.mesh_of_secret(&request.rpc_secret)?;
         let found = actor.read(|cluster| {
             cluster.mesh().find(name).map(|node| (node, cluster.mesh().node(node).config().address))

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::events::Event;
 use super::node::{Files, Node, NodeConfig, NodeIndex, Process};
 use super::{Mesh, Output};
-use crate::layout::{LayoutEvent, LayoutHistory, LocalLayout, NodeId};
+use crate::layout::{Held, LayoutEvent, LayoutHistory, LocalLayout, NodeId};
 
 /// What a node loses of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,9 +33,14 @@ impl Mesh {
             boot: 0,
             started: self.now,
             incarnation: 0,
+            skew: None,
+            held: Held::default(),
             layout,
             snapshot: OnceLock::new(),
             digest: OnceLock::new(),
+            gossip: OnceLock::new(),
+            layout_changes: 0,
+            known: OnceLock::new(),
             peers: std::collections::BTreeMap::new(),
             files: Files::default(),
             round: None,
@@ -68,6 +73,7 @@ impl Mesh {
         node.peers_saved = now;
         node.process = Process::Running;
         node.peers.clear();
+        node.known = OnceLock::new();
         node.round = None;
         node.syncing = false;
         node.peering_at = None;
@@ -75,10 +81,10 @@ impl Mesh {
         node.attempts.clear();
         node.frozen.clear();
         let stored = node.files.layout.clone();
-        let history = stored.unwrap_or_else(|| LayoutHistory::fresh(node.config.factor, wall));
+        let history =
+            stored.map_or_else(|| LayoutHistory::fresh(node.config.factor, wall), |stored| (*stored).clone());
         let fits = history.current().factor == node.config.factor;
-        node.layout = LocalLayout::start(node.id, node.config.mode, history);
-        node.layout_changed();
+        node.start_layout(history);
         self.outputs.push(Output::Process { node: index, process: Process::Running });
         if !fits {
             self.log(index, "ERROR the stored layout has another replication factor".to_owned());
@@ -140,10 +146,8 @@ impl Mesh {
         let node = self.node_mut(index);
         node.files.layout = None;
         node.incarnation += 1;
-        node.layout =
-            LocalLayout::start(node.id, node.config.mode, LayoutHistory::fresh(node.config.factor, wall));
-        node.layout_changed();
-        self.outputs.push(Output::Layout { node: index, event: LayoutEvent::Reset { from } });
+        node.start_layout(LayoutHistory::fresh(node.config.factor, wall));
+        self.tell_layout(index, LayoutEvent::Reset { from });
     }
 
     /// Takes the layout file away from a node whose process has ended, once for each name of a purge: what an init

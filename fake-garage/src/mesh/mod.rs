@@ -1,12 +1,105 @@
 //! The nodes of a cluster and what goes on between them, as a simulation without I/O.
 //!
-//! A [`Mesh`] is driven from outside: time is told to it ([`Mesh::advance`]), calls on its nodes are methods, and
-//! what is worth telling is collected ([`Mesh::take_outputs`]). Between two calls nothing happens by itself, so the
-//! hub drives it with the real clock and a replay with a virtual one; with the same seed and the same calls at the
-//! same times, the same things happen.
+//! [`layout`](crate::layout) tells what happens when two copies meet. This module tells when they do: how states travel,
+//! how nodes find and lose each other, and how long all of it takes. A [`Mesh`] is driven from outside: time is told to
+//! it ([`Mesh::advance`]), calls on its nodes are methods, and what is worth telling is collected
+//! ([`Mesh::take_outputs`]). Between two calls nothing happens by itself, so the hub drives it with the real clock and a
+//! replay with a virtual one; with the same seed and the same calls at the same times, the same things happen.
 //!
-//! Every node has its own layout copy, its own table of peers and its own wall clock. There is no shared layout:
-//! what can go wrong between real nodes lives in the differences (Garage admin reference §14).
+//! Every node has its own layout copy, its own table of peers and its own wall clock. There is no shared layout: what
+//! can go wrong between real nodes lives in the differences (Garage admin reference §14).
+//!
+//! # How a change travels
+//!
+//! Nodes form a full mesh. A node whose copy changed, by a call or by a merge, sends it to all its peers at once: as a
+//! full state, or as trackers only if nothing else changed. Each receiver that changed does the same (§9):
+//!
+//! ```text
+//!  call ──▶ n1 ── state ──▶ n2 ── state ──▶ n1, n3, n4     nothing new there: the flood ends
+//!              ── state ──▶ n3 ── state ──▶ …
+//!              ── state ──▶ n4
+//! ```
+//!
+//! What is lost on the way is made up for by *status*: every 10 s a node tells its peers how it is, with a digest of its
+//! copy ([`GossipDigest`](crate::layout::GossipDigest)): number of the current version, count of live ones, hashes of
+//! trackers and staging. Who sees a difference asks for the full state. The *content* of a version is not in the digest,
+//! so nodes that hold different contents of one number do not notice between two changes.
+//!
+//! # How nodes lose each other
+//!
+//! Each node judges by its own connection to a peer; `isUp` is what that one node believes (§10):
+//!
+//! | what happened | noticed after (observed pacing) | how |
+//! |---|---|---|
+//! | a process was killed | up to 10 s | the second write fails |
+//! | the network resets connections | up to 10 s | the next write fails |
+//! | the network swallows packets | about 75 s | five pings in a row, one every 15 s, time out after 10 s |
+//! | a process is frozen | about 75 s | the same; its port still accepts connections, and calls to it hang |
+//!
+//! Until it is noticed, health says healthy, and node-scoped calls hang. A lost peer is dialled again at once and then
+//! every 30 s. Copies that changed on both sides meanwhile meet at the next status.
+//!
+//! # Races
+//!
+//! Computing a version takes time (60 to 150 ms with four nodes on two busy cores), and so does checking one that
+//! arrives. That opens a window in which two applies of the same number do not know of each other. What becomes of the
+//! second one depends on when it begins:
+//!
+//! ```text
+//!  n3  apply 2 ├── computing ──┤── on its way ──┤── checked by n1 ─┤
+//!  n1                │                  │                              │
+//!        begins here: diverged   here: either, by luck          here: refused (500)
+//!                                diverged or dropped after a 200
+//! ```
+//!
+//! Under [`Pacing::observed`] these outcomes come out in about the proportions that were measured. The same window loses
+//! staged changes: a node that stages while another's apply or revert is on its way gets a 200, and loses the change.
+//!
+//! # Faults
+//!
+//! [`network`] separates and slows links, [`lifecycle`] ends, freezes and robs processes, [`fault`] sets clocks and
+//! holds trackers. Here a partition makes two sites disagree, and healing it does not make them agree:
+//!
+//! ```
+//! # use std::time::Duration;
+//! # use fake_garage::layout::{ConsistencyMode, NodeId, Role, StageRequest};
+//! # use fake_garage::mesh::{Cut, Mesh, NodeConfig, Pacing, StateTable, Target, connect::Nowhere};
+//! # let site = |place: u8| if place < 3 { "east" } else { "west" };
+//! # let config = |place: u8| NodeConfig {
+//! #     name: format!("{}/ns/garage-{place}", site(place)),
+//! #     site: site(place).to_owned(), address: [127, 0, 0, place].into(), hostname: String::new(),
+//! #     factor: 2, mode: ConsistencyMode::Consistent, rpc_secret: String::new(), clock_offset: 0,
+//! # };
+//! # let id = |place: u8| NodeId::new([place; 32]);
+//! # let role = |place: u8, size: u64| (id(place), Some(Role { zone: site(place).to_owned(), capacity: Some(size << 30), tags: vec![] }));
+//! # let mut mesh = Mesh::new(Pacing::fast(), 1_790_000_000_000, 7);
+//! # let nodes: Vec<_> = (1..=4).map(|place| mesh.add(id(place), config(place))).collect();
+//! # let targets: Vec<_> = (2..=4).map(|place| Target::Node { id: id(place), address: config(place).rpc_address() }).collect();
+//! # mesh.connect(nodes[0], &targets, &Nowhere);
+//! # mesh.advance(Duration::from_secs(2));
+//! # let stage = |mesh: &mut Mesh, node, roles| mesh.stage(node, &StageRequest { roles, parameters: None }).unwrap();
+//! # stage(&mut mesh, nodes[0], (1..=4).map(|place| role(place, 100)).collect());
+//! # mesh.apply(nodes[0], 1)?;
+//! # mesh.advance(Duration::from_secs(4));
+//! // Four nodes, two at each site, share version 1.
+//! let (east, west) = nodes.split_at(2);
+//! let cut = mesh.partition(east, west, Cut::Silent);
+//! for (node, change) in [(east[0], role(1, 50)), (west[0], role(3, 70))] {
+//!     stage(&mut mesh, node, vec![change]);
+//!     mesh.apply(node, 2)?;
+//! }
+//! mesh.mend(cut);
+//! mesh.advance(mesh.now() + Duration::from_secs(60));
+//!
+//! let content = |node| mesh.node(node).layout().current().digest();
+//! assert_eq!(content(east[0]), content(east[1]));
+//! assert_ne!(content(east[0]), content(west[0]), "both are version 2");
+//! // One line per node: versions, digests of their content, trackers, roles, peers, clocks, faults.
+//! println!("{}", StateTable::of(&mesh));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where things are
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -16,13 +109,16 @@
 //! | [`gossip`] | how layouts spread |
 //! | [`connect`] | `ConnectClusterNodes` |
 //! | [`change`] | stage, apply, revert, skip |
-//! | [`network`] | partitions |
+//! | [`network`] | partitions and slow links |
+//! | [`fault`] | clocks that are off, trackers that stand still |
+//! | [`state`] | how things stand, as a table |
 //! | [`pacing`], [`clock`], [`random`] | how fast, when, by what chance |
 
 pub mod change;
 pub mod clock;
 pub mod connect;
 mod events;
+pub mod fault;
 pub mod gossip;
 pub mod lifecycle;
 pub mod network;
@@ -31,20 +127,22 @@ pub mod pacing;
 pub mod peer;
 pub mod peering;
 pub mod random;
+pub mod state;
 
 use std::collections::BTreeMap;
 
-use crate::layout::{LayoutEvent, NodeId};
+use crate::layout::{Digest, LayoutEvent, NodeId};
 
 pub use change::Applied;
 pub use clock::{Time, wall_clock};
 pub use connect::{Connected, Surroundings, Target};
 pub use lifecycle::Loss;
-pub use network::Cut;
+pub use network::{Cut, LinkFault, Slowness};
 pub use node::{Node, NodeConfig, NodeIndex, NodeStatus, Process, RPC_PORT};
 pub use pacing::Pacing;
 pub use peer::{Link, Peer};
 pub use random::Random;
+pub use state::{NodeState, StateTable};
 
 use events::{Due, Event, EventQueue, Message};
 use network::Network;
@@ -74,6 +172,8 @@ pub enum Output {
         node: NodeIndex,
         /// What.
         event: LayoutEvent,
+        /// What the node holds since.
+        held: HeldContent,
     },
     /// A process started or ended.
     Process {
@@ -96,6 +196,16 @@ pub enum Output {
         /// What became of it.
         applied: Box<Applied>,
     },
+    /// The time of a call is over, see [`Mesh::wake`].
+    Woken {
+        /// The ticket that [`Mesh::wake`] gave.
+        ticket: u64,
+    },
+    /// A node gave up its connection to another one.
+    Disconnected {
+        /// The node that gave it up.
+        node: NodeIndex,
+    },
     /// Attempts to connect have come to an end, all of one call.
     Connected {
         /// The ticket that [`Mesh::connect`] gave.
@@ -103,6 +213,16 @@ pub enum Output {
         /// One result per target, in their order.
         results: Vec<Connected>,
     },
+}
+
+/// What a node's layout holds right after something happened to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldContent {
+    /// Digest of the node's content of the version that it is about: the same content, the same digest, on whichever
+    /// node.
+    pub content: Digest,
+    /// Digest of the node's whole layout, staging and trackers included.
+    pub layout: String,
 }
 
 impl Mesh {
@@ -193,18 +313,7 @@ impl Mesh {
     /// What the wall clock of a node shows, in milliseconds since 1970.
     #[must_use]
     pub fn wall_clock(&self, index: NodeIndex) -> u64 {
-        wall_clock(self.origin, self.now, self.node(index).config.clock_offset)
-    }
-
-    /// Cuts every link between a node of `one` side and one of the `other`.
-    pub fn partition(&mut self, one: &[NodeIndex], other: &[NodeIndex], cut: Cut) {
-        for (here, there) in one.iter().flat_map(|here| other.iter().map(move |there| (*here, *there))) {
-            self.network.cut(here, there, cut);
-            if cut == Cut::Reset {
-                self.tear(here, there);
-                self.tear(there, here);
-            }
-        }
+        wall_clock(self.origin, self.now, self.node(index).clock_offset())
     }
 
     /// Bytes that nobody has drawn before.
@@ -212,15 +321,16 @@ impl Mesh {
         self.random.bytes()
     }
 
-    /// How two nodes are separated, if they are.
-    #[must_use]
-    pub fn cut_between(&self, one: NodeIndex, other: NodeIndex) -> Option<Cut> {
-        self.network.between(one, other)
+    /// Has [`Output::Woken`] come `after` some time, unless the process of `node` ends before; gives its ticket.
+    pub fn wake(&mut self, node: NodeIndex, after: Time) -> u64 {
+        let ticket = self.ticket();
+        self.schedule(self.now + after, node, Event::Woken { ticket });
+        ticket
     }
 
-    /// Mends every cut.
-    pub fn heal(&mut self) {
-        self.network.heal();
+    fn tell_layout(&mut self, node: NodeIndex, event: LayoutEvent) {
+        let held = self.node(node).held_content(event);
+        self.outputs.push(Output::Layout { node, event, held });
     }
 
     fn node_mut(&mut self, index: NodeIndex) -> &mut Node {
@@ -263,6 +373,8 @@ impl Mesh {
             Event::PingTimeout { peer, sequence } => self.ping_timeout(node, peer, sequence),
             Event::Computed { ticket, computed } => self.computed(node, ticket, *computed),
             Event::Dialled { ticket, place, outcome } => self.dialled(node, ticket, place, outcome),
+            Event::Linked { to, boot } => self.linked(node, to, boot),
+            Event::Woken { ticket } => self.outputs.push(Output::Woken { ticket }),
         }
     }
 
@@ -272,7 +384,7 @@ impl Mesh {
             Message::Ping { sequence, peers } => self.pinged(node, sender, sequence, peers),
             Message::Pong { sequence, peers } => self.ponged(node, sender, sequence, peers),
             Message::Peers { known, answer } => self.peers_told(node, sender, &known, answer),
-            Message::Status(report) => self.status_told(node, sender, *report),
+            Message::Status(report) => self.status_told(node, sender, &report),
             Message::PullState => self.state_asked(node, sender),
             Message::PullTrackers => self.trackers_asked(node, sender),
             Message::State(state) => self.state_told(node, state),

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
-use super::Time;
 use super::connect::{Knock, OpenAttempts};
 use super::events::Event;
 use super::peer::Peer;
-use crate::layout::{ConsistencyMode, GossipDigest, LayoutHistory, LocalLayout, NodeId, SyncRound};
+use super::{HeldContent, Time};
+use crate::layout::{
+    ConsistencyMode, GossipDigest, Held, LayoutEvent, LayoutHistory, LocalLayout, NodeId, SyncRound,
+};
 
 /// Place of a node in its mesh; it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,7 +80,7 @@ pub enum Process {
 /// What a node has on disk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Files {
-    pub(super) layout: Option<LayoutHistory>,
+    pub(super) layout: Option<Arc<LayoutHistory>>,
     pub(super) peers: Vec<(NodeId, SocketAddr)>,
     /// The last purge of the layout file that was carried out, by its name.
     pub(super) purged: Option<String>,
@@ -94,10 +96,18 @@ pub struct Node {
     pub(super) boot: u64,
     pub(super) started: Time,
     pub(super) incarnation: u64,
+    /// How many milliseconds its wall clock was set ahead since it was configured.
+    pub(super) skew: Option<i64>,
+    pub(super) held: Held,
     pub(super) layout: LocalLayout,
     /// The state as it was last sent, shared by its messages.
     pub(super) snapshot: OnceLock<Arc<LayoutHistory>>,
     pub(super) digest: OnceLock<String>,
+    pub(super) gossip: OnceLock<GossipDigest>,
+    /// How often the layout has changed.
+    pub(super) layout_changes: u64,
+    /// Digest of the addresses that it knows.
+    pub(super) known: OnceLock<u64>,
     pub(super) peers: BTreeMap<NodeId, Peer>,
     pub(super) files: Files,
     /// The last synchronisation round that began.
@@ -140,6 +150,12 @@ impl Node {
         matches!(self.process, Process::Running)
     }
 
+    /// Whether its process has ended.
+    #[must_use]
+    pub const fn has_ended(&self) -> bool {
+        matches!(self.process, Process::Ended { .. })
+    }
+
     /// How often its process was started.
     #[must_use]
     pub const fn boot(&self) -> u64 {
@@ -176,6 +192,58 @@ impl Node {
         self.digest.get_or_init(|| self.layout.history().digest().to_string())
     }
 
+    /// How often its layout has changed, restarts and losses of files included.
+    #[must_use]
+    pub const fn layout_changes(&self) -> u64 {
+        self.layout_changes
+    }
+
+    pub(super) fn gossip_digest(&self) -> GossipDigest {
+        *self.gossip.get_or_init(|| self.layout.history().gossip_digest())
+    }
+
+    /// How many milliseconds its wall clock is ahead.
+    #[must_use]
+    pub const fn clock_offset(&self) -> i64 {
+        match self.skew {
+            Some(skew) => skew,
+            None => self.config.clock_offset,
+        }
+    }
+
+    /// Which of its own trackers it does not raise for now.
+    #[must_use]
+    pub const fn held(&self) -> Held {
+        self.held
+    }
+
+    /// Begins with `history`. What is held stays held.
+    pub(super) fn start_layout(&mut self, history: LayoutHistory) {
+        self.layout = LocalLayout::start(self.id, self.config.mode, history);
+        if self.held.any() {
+            self.layout.hold(self.held);
+        }
+        self.layout_changed();
+    }
+
+    /// What the node holds of the version that `event` is about.
+    pub(super) fn held_content(&self, event: LayoutEvent) -> HeldContent {
+        let history = self.layout.history();
+        let number = match event {
+            LayoutEvent::Conflict { version, .. }
+            | LayoutEvent::Dropped { version, .. }
+            | LayoutEvent::Retired { version } => version,
+            LayoutEvent::Applied { to, .. }
+            | LayoutEvent::Merged { to, .. }
+            | LayoutEvent::Replaced { to, .. } => to,
+            LayoutEvent::Reverted | LayoutEvent::Reset { .. } => history.current().number,
+        };
+        let versions = history.live().iter().rev().chain(history.old().iter().rev());
+        let version = versions.into_iter().find(|version| version.number == number);
+        let content = version.unwrap_or_else(|| history.current()).digest();
+        HeldContent { content, layout: self.layout_digest().to_owned() }
+    }
+
     pub(super) fn snapshot(&self) -> Arc<LayoutHistory> {
         Arc::clone(self.snapshot.get_or_init(|| Arc::new(self.layout.history().clone())))
     }
@@ -183,9 +251,11 @@ impl Node {
     pub(super) fn layout_changed(&mut self) {
         self.snapshot = OnceLock::new();
         self.digest = OnceLock::new();
+        self.gossip = OnceLock::new();
+        self.layout_changes += 1;
     }
 
     pub(super) fn save_layout(&mut self) {
-        self.files.layout = Some(self.layout.history().clone());
+        self.files.layout = Some(self.snapshot());
     }
 }

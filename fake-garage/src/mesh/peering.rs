@@ -1,7 +1,7 @@
 //! How nodes find, keep and lose each other (Garage admin reference §5 and §10).
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest as _, Sha256};
 
@@ -10,7 +10,7 @@ use super::events::{Event, Message};
 use super::node::NodeIndex;
 use super::pacing::{DIAL_FAILURES, PING_FAILURES};
 use super::peer::{Fate, Link, Peer};
-use super::{Cut, Mesh, Node, Process, Sender, Time};
+use super::{Cut, Mesh, Node, Output, Process, Sender, Time};
 use crate::layout::NodeId;
 
 /// What happens to an attempt to connect to a node.
@@ -36,7 +36,7 @@ impl Mesh {
         let alive = |node: &Node| !matches!(node.process, Process::Ended { .. });
         let there = self.nodes().find(|(_, node)| node.config.address == address.ip() && alive(node));
         let Some((index, node)) = there else { return Reach::Refused };
-        match self.network.between(from, index) {
+        match self.cut_between(from, index) {
             Some(Cut::Reset) => return Reach::Refused,
             Some(Cut::Silent) => return Reach::Vanishes,
             None => {}
@@ -61,7 +61,9 @@ impl Mesh {
         let (to_id, to_address) = (self.node(to).id, self.node(to).config.rpc_address());
         let node = self.node_mut(from);
         let peer = node.peers.entry(to_id).or_insert_with(|| Peer::heard_of(None, now));
-        peer.address = Some(to_address);
+        if peer.address.replace(to_address) != Some(to_address) {
+            node.known = OnceLock::new();
+        }
         peer.connected(boot);
         self.hurry(from);
         let (from_id, from_address) = (self.node(from).id, self.node(from).config.rpc_address());
@@ -77,11 +79,16 @@ impl Mesh {
         if id == node.id {
             return;
         }
+        let is_new = !node.peers.contains_key(&id);
         let peer = node.peers.entry(id).or_insert_with(|| Peer::heard_of(address, now));
-        if address.is_some() && !peer.is_up() {
+        let has_moved = address.is_some() && !peer.is_up() && peer.address != address;
+        if has_moved {
             peer.address = address;
         }
         peer.encourage(now);
+        if is_new || has_moved {
+            node.known = OnceLock::new();
+        }
     }
 
     /// Marks the connection of `from` to `to` as torn; `from` notices at its next write.
@@ -117,10 +124,10 @@ impl Mesh {
     }
 
     fn deliver(&mut self, from: NodeIndex, to: NodeIndex, boot: u64, message: Message) {
-        if self.network.between(from, to).is_some() {
+        if self.cut_between(from, to).is_some() {
             return;
         }
-        let mut delay = self.random.duration(&self.pacing.delivery);
+        let mut delay = self.random.duration(&self.pacing.delivery) + self.extra_delay(from, to);
         if self.pacing.delayed_per_mille > 0 && self.random.chance(self.pacing.delayed_per_mille) {
             delay += self.pacing.delivery_delay;
         }
@@ -136,6 +143,7 @@ impl Mesh {
         let now = self.now;
         if let Some(peer) = self.node_mut(node).peers.get_mut(&peer).filter(|peer| peer.is_up()) {
             peer.disconnected(now);
+            self.outputs.push(Output::Disconnected { node });
         }
         self.expect_peering(node);
     }
@@ -210,12 +218,17 @@ impl Mesh {
 
     fn dial(&mut self, index: NodeIndex, id: NodeId, address: SocketAddr, failures: u32) {
         let failed_at = match self.reach(index, id, address) {
-            Reach::Answers(to) => return self.link(index, to),
-            Reach::Silent(to) => {
-                let boot = self.node(to).boot;
-                if let Some(peer) = self.node_mut(index).peers.get_mut(&id) {
-                    peer.link = Link::Dialling { boot };
+            Reach::Answers(to) => match self.handshake(index, to) {
+                Some(Time::ZERO) => return self.link(index, to),
+                Some(time) => {
+                    let boot = self.await_link(index, to);
+                    self.schedule(self.now + time, index, Event::Linked { to, boot });
+                    return;
                 }
+                None => self.now + self.pacing.dial_timeout,
+            },
+            Reach::Silent(to) => {
+                self.await_link(index, to);
                 return;
             }
             Reach::Vanishes => self.now + self.pacing.dial_timeout,
@@ -225,6 +238,42 @@ impl Mesh {
         let retry = (failures < DIAL_FAILURES).then(|| failed_at + self.pacing.redial);
         if let Some(peer) = self.node_mut(index).peers.get_mut(&id) {
             peer.link = Link::Down { failures, retry };
+        }
+    }
+
+    /// Extra time until a connection over slow links stands: one round trip for TCP, one for the handshake. `None`
+    /// where the first takes longer than is waited for it.
+    pub(super) fn handshake(&mut self, from: NodeIndex, to: NodeIndex) -> Option<Time> {
+        let opened = self.extra_round_trip(from, to);
+        let known = self.extra_round_trip(from, to);
+        (opened <= self.pacing.dial_timeout).then(|| opened + known)
+    }
+
+    fn await_link(&mut self, from: NodeIndex, to: NodeIndex) -> u64 {
+        let (id, boot) = (self.node(to).id, self.node(to).boot);
+        if let Some(peer) = self.node_mut(from).peers.get_mut(&id) {
+            peer.link = Link::Dialling { boot };
+        }
+        boot
+    }
+
+    /// A connection over slow links would stand now, if everything is as it was.
+    pub(super) fn linked(&mut self, from: NodeIndex, to: NodeIndex, boot: u64) {
+        let (id, now) = (self.node(to).id, self.now);
+        let dialling = |peer: &Peer| peer.link == Link::Dialling { boot };
+        if !self.node(from).peers.get(&id).is_some_and(dialling) {
+            return;
+        }
+        match self.reach(from, id, self.node(to).config.rpc_address()) {
+            Reach::Answers(_) => self.link(from, to),
+            // It will be let in when the process goes on.
+            Reach::Silent(_) => {}
+            _ => {
+                if let Some(peer) = self.node_mut(from).peers.get_mut(&id) {
+                    peer.disconnected(now);
+                }
+                self.expect_peering(from);
+            }
         }
     }
 
@@ -245,9 +294,10 @@ impl Mesh {
     }
 
     pub(super) fn ponged(&mut self, node: NodeIndex, from: Sender, sequence: u64, peers: u64) {
-        let (now, id) = (self.now, self.node(from.index).id);
+        let (now, id, timeout) = (self.now, self.node(from.index).id, self.pacing.ping_timeout);
         if let Some(peer) = self.node_mut(node).peers.get_mut(&id)
             && sequence == peer.pings
+            && peer.pinged.is_some_and(|at| now <= at + timeout)
         {
             peer.last_seen = Some(now);
             peer.failed_pings = 0;
@@ -305,6 +355,10 @@ fn addresses(node: &Node) -> Vec<(NodeId, SocketAddr)> {
 
 /// Digest of what [`addresses`] gives: nodes that know the same nodes have the same.
 fn known(node: &Node) -> u64 {
+    *node.known.get_or_init(|| digest_of_known(node))
+}
+
+fn digest_of_known(node: &Node) -> u64 {
     let mut known = addresses(node);
     known.sort_unstable();
     let mut hasher = Sha256::new();

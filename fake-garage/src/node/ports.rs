@@ -10,8 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 /// How long a caller may take to say something.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-const ANSWER: &str = "HTTP/1.1 501 Not Implemented\r\ncontent-type: text/plain\r\ncontent-length: 50\r\n\
-                      connection: close\r\n\r\nThis is a fake Garage: it offers only the admin API";
+const REFUSAL: &str = "This is a fake Garage: it offers only the admin API\n";
 
 /// Accepts connections; with `http` it answers that nothing is offered, else it closes them. Never returns.
 pub async fn serve(listener: TcpListener, http: bool) {
@@ -31,7 +30,9 @@ pub async fn serve(listener: TcpListener, http: bool) {
 async fn refuse(mut caller: TcpStream, http: bool) -> std::io::Result<()> {
     let read = caller.read(&mut [0; 4096]).await?;
     if http && read > 0 {
-        caller.write_all(ANSWER.as_bytes()).await?;
+        let length = REFUSAL.len();
+        let head = "HTTP/1.1 501 Not Implemented\r\ncontent-type: text/plain\r\nconnection: close\r\n";
+        caller.write_all(format!("{head}content-length: {length}\r\n\r\n{REFUSAL}").as_bytes()).await?;
     }
     caller.shutdown().await
 }

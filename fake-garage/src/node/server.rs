@@ -55,8 +55,11 @@ pub async fn run(
         return Err(error);
     }
     tracing::info!(target: "garage", node = node.name, id = address.node_id, mesh = address.mesh, "node started");
+    // It is followed until after the farewell: whoever stops following kills the node.
+    let end = followed.end();
+    tokio::pin!(end);
     tokio::select! {
-        end = followed.end() => match end {
+        end = &mut end => match end {
             Some(Ended::Exit(code)) => Ok(u8::try_from(code).unwrap_or(1)),
             Some(Ended::Signal(signal)) => Ok(KILLED.saturating_add(u8::try_from(signal).unwrap_or_default())),
             None => Err(NodeError::HubGone { hub: node.hub.clone(), node: node.name.clone() }),

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod failures;
+mod faults;
+mod gossip;
 mod races;
 mod settling;
+mod table;
 mod world;

@@ -125,7 +125,7 @@ impl World {
 
     pub(crate) fn events(&self, at: usize) -> Vec<LayoutEvent> {
         let of_node = |output: &Output| match output {
-            Output::Layout { node, event } if *node == self.nodes[at] => Some(*event),
+            Output::Layout { node, event, .. } if *node == self.nodes[at] => Some(*event),
             _ => None,
         };
         self.told.iter().filter_map(of_node).collect()
@@ -134,6 +134,11 @@ impl World {
 
 pub(crate) fn sees_up(mesh: &Mesh, at: NodeIndex, of: u8) -> bool {
     mesh.node(at).sees_up(id(of))
+}
+
+/// A request that removes a node.
+pub(crate) fn removal(place: u8) -> StageRequest {
+    StageRequest { roles: vec![(id(place), None)], parameters: None }
 }
 
 pub(crate) fn target(place: u8) -> Target {

@@ -37,6 +37,9 @@ pub struct PairOptions {
     /// The operator to run; none for the reference operator.
     #[serde(default)]
     pub operator_bin: Option<PathBuf>,
+    /// Further arguments for it.
+    #[serde(default)]
+    pub operator_args: Vec<String>,
     /// Whether the operator has webhooks, and they are to be installed.
     #[serde(default)]
     pub webhooks: bool,
@@ -152,7 +155,7 @@ impl RunningFederation {
         context.progress.report("agent", "starting");
         let agent = start_agent(&sites, &hub).await?;
         context.progress.report("operators", "starting");
-        let start = |site: Site| start_operator(&context, &program, options.webhooks, &sites, site);
+        let start = |site: Site| start_operator(&context, &program, options, &sites, site);
         let (east, west) = try_join(start(Site::East), start(Site::West)).await?;
         let operators = PerSite { east, west };
         try_join(operators.east.ready(), operators.west.ready()).await?;
@@ -218,13 +221,14 @@ async fn start_agent(sites: &LocalPair, hub: &RunningHub) -> Result<Agent, AnyEr
 async fn start_operator(
     context: &Context,
     program: &std::path::Path,
-    webhooks: bool,
+    options: &PairOptions,
     sites: &LocalPair,
     site: Site,
 ) -> Result<RunningOperator, AnyError> {
     let launch = OperatorLaunch {
         site,
         program: program.to_owned(),
+        arguments: options.operator_args.clone(),
         kubeconfig: sites.at(site).kubeconfig(Identity::Operator).to_owned(),
         address: sites.at(site).address(),
         proxy: match site {
@@ -232,7 +236,7 @@ async fn start_operator(
             Site::West => context.addresses.west_proxy(),
         },
         folder: context.folder.join("operators"),
-        webhooks,
+        webhooks: options.webhooks,
     };
     operator::start(&context.launcher, &launch).await
 }

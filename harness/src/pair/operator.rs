@@ -24,6 +24,8 @@ pub struct OperatorLaunch {
     pub site: Site,
     /// The program.
     pub program: PathBuf,
+    /// Its own arguments, after those that operators share.
+    pub arguments: Vec<String>,
     /// Kubeconfig with the identity of its ServiceAccount.
     pub kubeconfig: PathBuf,
     /// Address of its site, for its metrics and health endpoints.
@@ -60,7 +62,7 @@ pub async fn start(launcher: &Launcher, launch: &OperatorLaunch) -> Result<Runni
     let what = Launch {
         name: format!("{}-operator", launch.site),
         program: launch.program.clone(),
-        args: arguments(metrics, health),
+        args: arguments(metrics, health).chain(launch.arguments.iter().map(OsString::from)).collect(),
         env,
         log: folder.join("operator.log"),
     };
@@ -85,7 +87,7 @@ impl RunningOperator {
 }
 
 /// The flags that operators of this API group share (operator contract §6.1).
-fn arguments(metrics: SocketAddr, health: SocketAddr) -> Vec<OsString> {
+fn arguments(metrics: SocketAddr, health: SocketAddr) -> impl Iterator<Item = OsString> {
     let flags = [
         "--leader-elect=true".to_owned(),
         "--cluster-domain=cluster.local".to_owned(),
@@ -94,7 +96,7 @@ fn arguments(metrics: SocketAddr, health: SocketAddr) -> Vec<OsString> {
         format!("--metrics-bind-address={metrics}"),
         format!("--health-probe-bind-address={health}"),
     ];
-    flags.into_iter().map(OsString::from).collect()
+    flags.into_iter().map(OsString::from)
 }
 
 /// What an operator logs is part of the history, so it is asked for structured lines; one that knows no `LOG_FORMAT` logs

@@ -55,10 +55,12 @@ pub enum Command {
     Up(UpArgs),
     /// Start a pair, run scenarios, judge the history, and take everything down.
     Run(RunArgs),
-    /// List the cells of the scenario matrix.
+    /// List the cells of the scenario matrix: rows, roles, claims, and the statements that those come from.
     List(SelectArgs),
     /// Judge a recorded history again, without any cluster.
     Check(CheckArgs),
+    /// Prove that the matrix bites: run operators with deliberate defects, each of which somebody must notice.
+    Teeth(TeethArgs),
     /// Judge what a run left behind again, and run its failed cells again with `--run`.
     Replay(ReplayArgs),
     /// Write a page about a run: verdict, matrix, failures, and a timeline of its whole history.
@@ -75,6 +77,9 @@ pub enum Command {
     Doctor,
     /// Print a JSON Schema.
     Schema(SchemaArgs),
+    /// Print a page of the documentation that is generated from the matrix.
+    #[command(hide = true)]
+    Document(DocumentArgs),
     /// Print a shell completion script.
     Completions {
         /// The shell.
@@ -87,7 +92,7 @@ pub enum Command {
 /// Which cells are taken.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SelectArgs {
-    /// Beginnings of cell paths, such as `bootstrap` or `federation/east-writes`; all cells without one.
+    /// Beginnings of cell paths, such as `bootstrap` or `scale_down/follower`; all cells without one.
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
     /// Leave out the cells whose path begins so.
@@ -116,6 +121,9 @@ pub struct PairArgs {
     /// Run this operator instead of the reference operator.
     #[arg(long, value_name = "PATH", env = "ONEWRITER_OPERATOR_BIN")]
     pub operator_bin: Option<PathBuf>,
+    /// A further argument for the operator; may be given several times.
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub operator_arg: Vec<String>,
     /// The operator serves no webhooks: install none, and leave out the cells that need them.
     #[arg(long, env = "ONEWRITER_NO_WEBHOOKS", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     pub no_webhooks: bool,
@@ -185,6 +193,36 @@ pub struct RunArgs {
     pub dry_run: bool,
 }
 
+/// `teeth`.
+#[derive(Debug, Clone, Args)]
+pub struct TeethArgs {
+    /// Beginnings of names of defects; all of them without one.
+    #[arg(value_name = "MUTANT")]
+    pub filters: Vec<String>,
+    /// How the pairs are set up. An operator that is named takes `--mutant NAME`.
+    #[command(flatten)]
+    pub pair: PairArgs,
+    /// Folder below which the runs make `teeth` and in it a folder each.
+    #[arg(long, value_name = "DIR", default_value = "artifacts", env = "ONEWRITER_ARTIFACTS_DIR")]
+    pub artifacts_dir: PathBuf,
+    /// How many runs at once, each on a pair of its own [default: one for each core, at most 4].
+    #[arg(long, value_name = "N", default_value_t = runs_at_once(), hide_default_value = true,
+        value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub parallel: u16,
+    /// How long one wait of a cell may take: a defect may well be that what is awaited never comes.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "20s")]
+    pub step_timeout: Duration,
+    /// Say what would run, and start nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// A pair keeps a core busy while it starts.
+fn runs_at_once() -> u16 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    u16::try_from(cores.min(4)).unwrap_or(1)
+}
+
 /// `check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
@@ -211,7 +249,7 @@ pub struct ReplayArgs {
     #[arg(long)]
     pub run: bool,
     /// How often they are run, each time on a fresh pair.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "run", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "run", value_parser = clap::value_parser!(u32).range(1..))]
     pub tries: u32,
     /// Run them with this operator instead of the one that was used.
     #[arg(long, value_name = "PATH", requires = "run", env = "ONEWRITER_OPERATOR_BIN")]
@@ -281,4 +319,21 @@ pub struct SchemaArgs {
 pub enum SchemaName {
     /// A line of `history.jsonl`.
     History,
+}
+
+/// `document`.
+#[derive(Debug, Clone, Args)]
+pub struct DocumentArgs {
+    /// Which page.
+    #[arg(value_enum)]
+    pub page: PageName,
+}
+
+/// The generated pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PageName {
+    /// `docs/scenarios.md`.
+    Scenarios,
+    /// `docs/record.md`.
+    Record,
 }

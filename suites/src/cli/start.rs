@@ -36,6 +36,7 @@ pub(super) async fn start(
     let (Provider::Auto | Provider::Local) = args.provider;
     let options = PairOptions {
         operator_bin: args.operator_bin.clone(),
+        operator_args: args.operator_arg.clone(),
         webhooks: !args.no_webhooks,
         seed: args.seed.unwrap_or_default(),
     };
