@@ -79,9 +79,9 @@ pub enum Mutant {
     RoleDefaulted,
     /// A site without siteRole shows the conditions of the feature.
     AbsentShowsRole,
-    /// AwaitingLayoutWriter stays True once it was.
+    /// `AwaitingLayoutWriter` stays True once it was.
     ConditionNeverCleared,
-    /// A node without a role is told as PendingTombstones.
+    /// A node without a role is told as `PendingTombstones`.
     WrongReason,
     /// A Follower does not tell a drift of the zone redundancy.
     ReplicationChangeSilent,
