@@ -8,8 +8,15 @@ use super::error::ApiError;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RepairRequest {
-    #[serde(rename = "repairType")]
-    _repair_type: RepairType,
+    repair_type: RepairType,
+}
+
+impl RepairRequest {
+    /// Whether it starts a worker that looks at every block.
+    #[must_use]
+    pub const fn is_of_blocks(self) -> bool {
+        matches!(self.repair_type, RepairType::Blocks)
+    }
 }
 
 /// What can be repaired. The order of the names is on the wire in error messages.

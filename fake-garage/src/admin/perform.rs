@@ -205,7 +205,13 @@ impl Cluster {
             Question::Statistics => {
                 NodeAnswer::Statistics(Box::new(node_statistics(&self.mesh, node, self.profile)))
             }
-            Question::Snapshot | Question::Repair(_) => NodeAnswer::Done(()),
+            Question::Snapshot => NodeAnswer::Done(()),
+            Question::Repair(request) => {
+                if request.is_of_blocks() {
+                    variables.repair_blocks();
+                }
+                NodeAnswer::Done(())
+            }
             Question::ListWorkers(request) => NodeAnswer::Workers(workers::list(*request, variables, now)),
             Question::Worker(request) => {
                 NodeAnswer::Worker(Box::new(workers::get(*request, variables, now)?))

@@ -1,4 +1,4 @@
-//! The background workers of a node, all of them idle, and their variables (Garage admin reference §10b).
+//! The background workers of a node, all of them idle or done, and their variables (Garage admin reference §10b).
 
 use std::collections::BTreeMap;
 
@@ -71,17 +71,18 @@ pub struct SetVariableRequest {
     value: String,
 }
 
-/// The variables of a node's workers that can be set.
+/// The variables of a node's workers that can be set, and the repairs that were started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variables {
     resync_tranquility: u64,
     resync_worker_count: u64,
     scrub_tranquility: u64,
+    block_repairs: u64,
 }
 
 impl Default for Variables {
     fn default() -> Self {
-        Self { resync_tranquility: 2, resync_worker_count: 1, scrub_tranquility: 4 }
+        Self { resync_tranquility: 2, resync_worker_count: 1, scrub_tranquility: 4, block_repairs: 0 }
     }
 }
 
@@ -89,6 +90,12 @@ impl Default for Variables {
 const MAX_RESYNC_WORKERS: u64 = 8;
 
 impl Variables {
+    /// Starts a block repair. There are no blocks, so that it is done at once; its worker stays listed (operator
+    /// contract §5.4).
+    pub const fn repair_blocks(&mut self) {
+        self.block_repairs += 1;
+    }
+
     /// One variable, or all.
     pub fn get(
         &self,
@@ -176,6 +183,7 @@ fn all(variables: &Variables, now: Timestamp) -> Vec<Worker> {
             workers.push(Worker::lifecycle(now));
         }
     }
+    workers.extend((0..variables.block_repairs).map(|_| Worker::block_repair()));
     for (worker, id) in workers.iter_mut().zip(1..) {
         worker.id = id;
     }
@@ -208,6 +216,10 @@ impl Worker {
             let freeform = vec!["This worker is currently disabled".to_owned()];
             Self { queue_length: None, freeform, ..worker }
         }
+    }
+
+    fn block_repair() -> Self {
+        Self { state: "done", queue_length: None, ..Self::idle("Block repair worker") }
     }
 
     fn scrub(variables: &Variables, now: Timestamp) -> Self {

@@ -13,6 +13,8 @@
     reason = "tests; this target has a main of its own"
 )]
 
+mod admission;
+mod faults;
 mod matrix;
 mod stage;
 
@@ -27,6 +29,6 @@ fn main() -> ExitCode {
     stage::intercept();
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(AT_ONCE);
-    let trials = matrix::trials();
+    let trials = [matrix::trials(), admission::trials(), faults::trials()].into_iter().flatten().collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }

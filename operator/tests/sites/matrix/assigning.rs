@@ -92,7 +92,7 @@ async fn new_node(scene: Scene, role: Role) {
         let cluster = scene.until_condition(East, "AwaitingLayoutWriter", "True", "NodesWithoutRole").await;
         let message = message_of(&cluster, "AwaitingLayoutWriter");
         assert!(message.contains(THIRD) && !message.contains(FIRST), "{message}");
-        scene.give_roles(East, &[THIRD]).await;
+        scene.give_roles(East, FIRST, &[THIRD]).await;
         scene.until_running(East, &[THIRD]).await;
         scene.until_condition(East, "AwaitingLayoutWriter", "False", "NothingPending").await;
         scene.after_two_more_looks(East, &operator).await;

@@ -32,6 +32,7 @@ use harness::entry::{self, Helpers};
 
 pub use manifest::Role;
 pub use scene::Scene;
+pub use trial::Pair;
 
 /// Nothing in a test takes longer than this.
 pub const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);

@@ -2,9 +2,12 @@
 //! serves the webhooks of west. East has no webhooks.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::{BoxFuture, FutureExt as _, select_all, try_join};
 use harness::agent::Agent;
@@ -12,7 +15,7 @@ use harness::garage::runtime::GarageRuntime;
 use harness::local::{Identity, LocalPair, ServiceAccountName, Settings};
 use harness::pair::hub::{self, RunningHub};
 use harness::pair::manifests::{self, Manifest};
-use harness::process::Child;
+use harness::process::{Child, Launch, Launcher};
 use harness::progress::Silent;
 use harness::site::{PerSite, Site};
 use harness::supervisor::{AnyError, Context, LogTail, Pair, PartDeath, Running, StartError};
@@ -43,7 +46,7 @@ pub struct SiteParts {
     pub operator: PathBuf,
     pub audit_log: PathBuf,
     pub proxy: SocketAddr,
-    /// Process number of the API server, and the command line it was started with.
+    /// Process number of the API server.
     pub api_server: i32,
 }
 
@@ -68,6 +71,10 @@ struct RunningStage {
     agent: Agent,
     webhooks: Child,
     description: Description,
+    /// Set before the API server of east is stopped on purpose.
+    restarted: AtomicBool,
+    launcher: Launcher,
+    api_server: PathBuf,
 }
 
 async fn start(context: Context) -> Result<RunningStage, AnyError> {
@@ -92,7 +99,16 @@ async fn start(context: Context) -> Result<RunningStage, AnyError> {
     let agent = Agent::start(clients, runtime.clone(), runtime).await?;
     let description = describe(&context, &hub, &sites);
     let webhooks = serve_webhooks(&context, &sites, &description).await?;
-    Ok(RunningStage { hub, sites, agent, webhooks, description })
+    Ok(RunningStage {
+        hub,
+        sites,
+        agent,
+        webhooks,
+        description,
+        restarted: AtomicBool::new(false),
+        launcher: context.launcher,
+        api_server: binaries.kube_apiserver,
+    })
 }
 
 fn describe(context: &Context, hub: &RunningHub, sites: &LocalPair) -> Description {
@@ -155,7 +171,7 @@ async fn install(client: &kube::Client, object: &Value) -> Result<(), AnyError> 
 fn config(folders: &[&str]) -> Result<Vec<Manifest>, AnyError> {
     let mut manifests = BTreeMap::new();
     for folder in folders {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config").join(folder);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(folder);
         for entry in std::fs::read_dir(&folder)? {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -167,6 +183,26 @@ fn config(folders: &[&str]) -> Result<Vec<Manifest>, AnyError> {
     Ok(manifests.into_values().collect())
 }
 
+impl RunningStage {
+    /// Kills the API server of east and starts it again as it was.
+    async fn restart_api_server(&self) -> Result<(), AnyError> {
+        let server = self.sites.at(Site::East).programs()[1];
+        let command_line = std::fs::read(format!("/proc/{}/cmdline", server.pid()))?;
+        let arguments = command_line.split(|byte| *byte == 0).filter(|argument| !argument.is_empty()).skip(1);
+        let again = Launch {
+            name: "kube-apiserver-again".into(),
+            program: self.api_server.clone(),
+            args: arguments.map(|argument| OsStr::from_bytes(argument).to_owned()).collect(),
+            env: Vec::new(),
+            log: server.log().with_file_name("kube-apiserver-again.log"),
+        };
+        self.restarted.store(true, Ordering::SeqCst);
+        server.stop(std::time::Duration::ZERO).await;
+        self.launcher.launch(again).await?;
+        Ok(())
+    }
+}
+
 impl Running for RunningStage {
     fn description(&self) -> Value {
         serde_json::to_value(&self.description).unwrap_or_default()
@@ -176,17 +212,29 @@ impl Running for RunningStage {
         async move {
             let mut children = vec![&self.hub.child, &self.webhooks];
             children.extend(Site::ALL.into_iter().flat_map(|site| self.sites.at(site).programs()));
-            let ends = children.iter().map(|child| child.exited().boxed());
-            let (status, index, _) = select_all(ends).await;
-            let name = children[index].name().to_owned();
-            let log = LogTail::read(name.clone(), children[index].log());
-            PartDeath { status: status.to_string(), log, part: name }
+            loop {
+                let ends = children.iter().map(|child| child.exited().boxed());
+                let (status, index, _) = select_all(ends).await;
+                let child = children.swap_remove(index);
+                let expected = child.pid() == self.description.sites.east.api_server;
+                if !expected || !self.restarted.load(Ordering::SeqCst) {
+                    let name = child.name().to_owned();
+                    let log = LogTail::read(name.clone(), child.log());
+                    return PartDeath { status: status.to_string(), log, part: name };
+                }
+            }
         }
         .boxed()
     }
 
     fn request(&self, body: Value) -> BoxFuture<'_, Result<Value, AnyError>> {
-        async move { Err(format!("this pair knows no request `{body}`").into()) }.boxed()
+        async move {
+            if body != serde_json::json!({"restart": "east"}) {
+                return Err(format!("this pair knows no request `{body}`").into());
+            }
+            self.restart_api_server().await.map(|()| Value::Null)
+        }
+        .boxed()
     }
 
     fn stop(&self) -> BoxFuture<'_, ()> {
