@@ -14,6 +14,10 @@ pub mod admin;
 pub mod hub;
 pub mod layout;
 pub mod mesh;
+pub mod node;
 pub mod replay;
 
-pub use hub::{ControlToken, Hub, NodeNetwork, Options, RuleGuard, RuleRequest, ServeError, serve};
+pub use hub::{
+    Clock, ControlToken, FaultGuard, FaultRequest, Hub, NodeNetwork, Options, RuleGuard, RuleRequest,
+    ServeError, serve,
+};

@@ -87,32 +87,60 @@ impl Failure {
     pub fn account(&self) -> Account {
         match self {
             Self::NotReached(missed) => missed.account(),
-            Self::Claim { site, claim, seen } => {
-                Account::new(format!("{site}: {claim}"), [Observation::new("observed", seen)])
-            }
+            Self::Claim { site, claim, seen } => Account::new(
+                AccountKind::Claim,
+                format!("{site}: {claim}"),
+                [Observation::new("observed", seen)],
+            ),
             Self::Harness { site, step, source } => {
                 let error = Observation::new("error", chain(source.as_ref()));
-                Account::new(format!("{site}: the harness can {step}"), [error])
+                Account::new(AccountKind::Harness, format!("{site}: the harness can {step}"), [error])
             }
             Self::TimedOut { limit, doing } => {
                 let limit = humantime::format_duration(*limit);
-                Account::new(format!("the cell ends within {limit}"), [Observation::new("observed", doing)])
+                Account::new(
+                    AccountKind::CellDeadline,
+                    format!("the cell ends within {limit}"),
+                    [Observation::new("observed", doing)],
+                )
             }
             Self::Aborted(abort) => {
                 let reason = format!("{}{}", abort.reason, abort.detail);
-                Account::new("the run goes on", [Observation::new("observed", reason)])
+                Account::new(AccountKind::Aborted, "the run goes on", [Observation::new("observed", reason)])
             }
-            Self::Panicked { message } => {
-                Account::new("the scenario runs to its end", [Observation::new("panic", message)])
-            }
+            Self::Panicked { message } => Account::new(
+                AccountKind::Harness,
+                "the scenario runs to its end",
+                [Observation::new("panic", message)],
+            ),
         }
     }
+}
+
+/// In which way a cell fell short.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AccountKind {
+    /// Something claimed is not so.
+    #[default]
+    Claim,
+    /// Something awaited did not come in time.
+    Deadline,
+    /// The cell as a whole took too long.
+    CellDeadline,
+    /// The run ended early.
+    Aborted,
+    /// The harness could not do its part.
+    Harness,
 }
 
 /// What was expected and what was observed instead, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Account {
+    /// In which way.
+    #[serde(default)]
+    pub kind: AccountKind,
     /// What should have come.
     pub expected: String,
     /// What was there instead, newest first.
@@ -120,8 +148,12 @@ pub struct Account {
 }
 
 impl Account {
-    fn new(expected: impl Into<String>, observed: impl IntoIterator<Item = Observation>) -> Self {
-        Self { expected: expected.into(), observed: observed.into_iter().collect() }
+    fn new(
+        kind: AccountKind,
+        expected: impl Into<String>,
+        observed: impl IntoIterator<Item = Observation>,
+    ) -> Self {
+        Self { kind, expected: expected.into(), observed: observed.into_iter().collect() }
     }
 }
 
@@ -185,7 +217,7 @@ impl NotReached {
         };
         let error = self.last_error.as_ref().map(|error| Observation::aged("last error", error));
         let expected = format!("{}: {} within {limit}", self.site, self.awaited);
-        Account::new(expected, std::iter::once(state).chain(error))
+        Account::new(AccountKind::Deadline, expected, std::iter::once(state).chain(error))
     }
 
     fn evidence(&self) -> String {

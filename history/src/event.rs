@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::LayoutState;
+
 /// What happened. `kind` in the file tells which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind")]
@@ -173,8 +175,20 @@ pub struct State {
     pub mesh: Option<String>,
     /// What is in the state: `roles`, `layout`, `node`, `condition`, …
     pub subject: String,
-    /// The state.
+    /// The state. With the subject `layout` it is a `LayoutState`.
+    #[schemars(with = "StateValue")]
     pub value: Value,
+}
+
+/// The values of states, for the schema.
+#[derive(JsonSchema, Serialize)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "exists for its schema only")]
+enum StateValue {
+    /// With the subject `layout`.
+    Layout(LayoutState),
+    /// With any other subject.
+    Other(Value),
 }
 
 /// A log line of a program under observation.

@@ -11,6 +11,7 @@
 //! | [`header`] | the first line, and the schema's name |
 //! | [`reader`] | reading a small file whole, and what can be wrong with one |
 //! | [`stream`] | reading a file of any size, one event at a time |
+//! | [`layout_state`] | what is told of a node's layout |
 //! | [`mod@line`] | reading one line fast |
 //! | [`writer`] | appending, so that a kill tears at most the last line |
 //! | [`clock`] | the two clocks |
@@ -21,6 +22,7 @@
 pub mod clock;
 pub mod event;
 pub mod header;
+pub mod layout_state;
 pub mod line;
 pub mod reader;
 pub mod record;
@@ -31,6 +33,7 @@ pub mod writer;
 pub use clock::Moment;
 pub use event::{Audit, CallBegin, CallEnd, Event, Fault, Log, State, Step};
 pub use header::{Header, SCHEMA};
+pub use layout_state::{LayoutEventName, LayoutState};
 pub use reader::{History, ReadError};
 pub use record::{Record, Source};
 pub use stream::Reader;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use garage_operator::api::crd::{self, Conversion};
 use garage_operator::program::options::{Command, Options};
-use garage_operator::program::{logs, start};
+use garage_operator::program::{logs, purge, start};
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -14,6 +14,15 @@ fn main() -> ExitCode {
         Some(Command::Crds { webhooks, output_dir }) => {
             let conversion = if webhooks { Conversion::Webhook } else { Conversion::Off };
             print_definitions(conversion, output_dir.as_deref())
+        }
+        Some(Command::PurgeLayout { metadata_dir, once }) => {
+            match purge::purge_layout(&metadata_dir, &once) {
+                Ok(what) => {
+                    println!("{what}");
+                    ExitCode::SUCCESS
+                }
+                Err(error) => failed(&format!("{}: {error}", metadata_dir.display())),
+            }
         }
         None => match options.run.objection() {
             Some(objection) => {
@@ -26,6 +35,14 @@ fn main() -> ExitCode {
 }
 
 fn operate(options: garage_operator::program::options::RunOptions) -> ExitCode {
+    #[cfg(feature = "crash-after-write")]
+    if let Some(last) = options.crash_after_write {
+        garage_operator::crash::arm(last);
+    }
+    #[cfg(feature = "mutants")]
+    if let Some(mutant) = options.mutant {
+        garage_operator::mutant::choose(mutant);
+    }
     logs::start(options.log_format);
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use harness::failure::chain;
 use harness::garage::hub::Hub;
@@ -46,7 +47,7 @@ fn in_runtime(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed> 
 async fn trial(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed> {
     let cell = planned.1.path();
     let directory = RunDirectory::create(artifacts)?;
-    let client = attach(&cell).await?;
+    let client = Arc::new(attach(&cell).await?);
     let description: PairDescription = serde_json::from_value(client.description().clone())?;
     let token = std::fs::read_to_string(&description.hub.token_file)?;
     let system = Garage::new(Hub::new(&description.hub.control, token.trim())?);
@@ -57,13 +58,15 @@ async fn trial(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed>
         shared: true,
         keep_failed: false,
         abort: abort.clone(),
+        disturber: client.clone(),
+        retries: 0,
     };
     let running = execute(&system, vec![planned], &description, &directory, &options, &Silent);
     let verdict = tokio::select! {
         verdict = running => verdict,
         () = forward_death(&client, &abort) => return Err("the pair's supervision ended".into()),
     };
-    client.release(true).await.map_err(|error| chain(&error))?;
+    release(client).await?;
     if verdict.verdict == VerdictKind::Pass {
         return Ok(());
     }
@@ -72,10 +75,18 @@ async fn trial(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed>
     Err(format!("{summary}artifacts: {}", directory.path().display()).into())
 }
 
+/// Lets go of the pair; it lives on for a while, for the next test.
+async fn release(client: Arc<Client>) -> Result<(), Failed> {
+    match Arc::into_inner(client) {
+        Some(client) => client.release(true).await.map_err(|error| chain(&error).into()),
+        None => Err("the pair is still held".into()),
+    }
+}
+
 /// Joins the pair that all tests of this build share.
 async fn attach(cell: &str) -> Result<Client, Failed> {
     let root = StateRoot::from_env().map_err(|error| chain(&error))?;
-    let options = serde_json::to_value(PairOptions::default())?;
+    let options = serde_json::to_value(PairOptions { webhooks: true, ..PairOptions::default() })?;
     let wanted = Wanted::shared(format!("tests of {}", env!("CARGO_MANIFEST_DIR")), cell, options);
     Client::start_or_attach(&root, wanted, |_| {}).await.map_err(|error| chain(&error).into())
 }

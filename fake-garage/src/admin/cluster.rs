@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::auth::Credentials;
 use super::layout::AppliedBody;
 use super::metrics;
+use super::nodes::Patience;
 use super::profile::Profile;
 use super::request::{Attribution, Request, Response};
 use super::store::Store;
 use super::workers::Variables;
 use crate::layout::LayoutEvent;
-use crate::mesh::{Mesh, NodeIndex, Output, Process, Surroundings, Time};
+use crate::mesh::{HeldContent, Mesh, NodeIndex, Output, Process, Surroundings, Time};
 
 /// Something that happened in a cluster, in the order in which it did.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub enum Happening {
         node: NodeIndex,
         /// What.
         event: LayoutEvent,
+        /// What the node holds since.
+        held: HeldContent,
     },
     /// A process started or ended.
     Process {
@@ -73,15 +76,31 @@ pub struct Cluster {
     pub(super) losing: BTreeSet<NodeIndex>,
     /// Calls that wait for the mesh, by its ticket.
     waiting: BTreeMap<u64, (u64, NodeIndex)>,
-    /// Calls on frozen nodes, and calls that wait for frozen ones.
-    stalled: Vec<(u64, NodeIndex, Request)>,
+    /// Calls on frozen nodes, and calls that wait for what other nodes do not answer.
+    stalled: Vec<Stalled>,
+    /// Answers that are on their way over slow links, by the ticket that brings them.
+    under_way: BTreeMap<u64, (u64, NodeIndex, Response)>,
+    /// Whether other nodes are still waited for, in the call that is being answered.
+    pub(super) patience: Patience,
     happenings: Vec<Happening>,
+}
+
+/// A call that cannot go on.
+#[derive(Debug)]
+struct Stalled {
+    call: u64,
+    node: NodeIndex,
+    request: Request,
+    /// What tells that it has waited long enough; none while its own node is frozen.
+    timeout: Option<u64>,
 }
 
 /// How a call is answered.
 pub(super) enum Reply {
     /// At once.
     Now(Response),
+    /// After some time: what other nodes told came over slow links.
+    After(Time, Response),
     /// The mesh will tell, under this ticket.
     Ticket(u64),
     /// Nobody knows when.
@@ -102,6 +121,8 @@ impl Cluster {
             losing: BTreeSet::new(),
             waiting: BTreeMap::new(),
             stalled: Vec::new(),
+            under_way: BTreeMap::new(),
+            patience: Patience::Waiting,
             happenings: Vec::new(),
         }
     }
@@ -163,7 +184,7 @@ impl Cluster {
     /// A request reaches a node. The answer comes as a [`Happening`], at once or later.
     pub fn handle(&mut self, call: u64, node: NodeIndex, request: Request, surroundings: &dyn Surroundings) {
         match self.mesh.node(node).process() {
-            Process::Frozen => self.stalled.push((call, node, request)),
+            Process::Frozen => self.stalled.push(Stalled { call, node, request, timeout: None }),
             Process::Ended { .. } => self.answered(call, node, None),
             Process::Running => self.reply(call, node, request, surroundings),
         }
@@ -178,7 +199,8 @@ impl Cluster {
     /// Gives up a call whose caller has gone away.
     pub fn abandon(&mut self, call: u64) {
         self.waiting.retain(|_, (waiting, _)| *waiting != call);
-        self.stalled.retain(|(stalled, _, _)| *stalled != call);
+        self.stalled.retain(|stalled| stalled.call != call);
+        self.under_way.retain(|_, (waiting, _, _)| *waiting != call);
     }
 
     fn reply(&mut self, call: u64, node: NodeIndex, request: Request, surroundings: &dyn Surroundings) {
@@ -189,7 +211,14 @@ impl Cluster {
             Ok(Reply::Ticket(ticket)) => {
                 self.waiting.insert(ticket, (call, node));
             }
-            Ok(Reply::Hangs) => self.stalled.push((call, node, request)),
+            Ok(Reply::After(time, response)) => {
+                let ticket = self.mesh.wake(node, time);
+                self.under_way.insert(ticket, (call, node, response));
+            }
+            Ok(Reply::Hangs) => {
+                let timeout = Some(self.mesh.wake(node, self.mesh.pacing().rpc_timeout));
+                self.stalled.push(Stalled { call, node, request, timeout });
+            }
             Err(error) => {
                 self.counters.entry(node).or_default().errors(&request.path, error.status());
                 self.answered(call, node, Some(Response::error(&error, &request.path)));
@@ -207,7 +236,11 @@ impl Cluster {
         let mut retry = mended;
         for output in self.mesh.take_outputs() {
             match output {
-                Output::Layout { node, event } => self.happenings.push(Happening::Layout { node, event }),
+                Output::Layout { node, event, held } => {
+                    self.happenings.push(Happening::Layout { node, event, held });
+                }
+                Output::Disconnected { .. } => retry = true,
+                Output::Woken { ticket } => self.woken(ticket),
                 Output::Log { node, line } => self.happenings.push(Happening::Log { node, line }),
                 Output::Process { node, process } => {
                     self.happenings.push(Happening::Process { node, process });
@@ -245,20 +278,47 @@ impl Cluster {
         let waiting: BTreeSet<_> =
             self.waiting.values().filter(|(_, at)| *at == node).map(|(call, _)| *call).collect();
         self.waiting.retain(|_, (call, _)| !waiting.contains(call));
-        let stalled = self.stalled.extract_if(.., |(_, at, _)| *at == node).map(|(call, _, _)| call);
-        let calls: Vec<_> = stalled.collect::<Vec<_>>().into_iter().chain(waiting).collect();
+        let stalled = self.stalled.extract_if(.., |stalled| stalled.node == node).map(|stalled| stalled.call);
+        let under_way =
+            self.under_way.extract_if(.., |_, (_, at, _)| *at == node).map(|(_, (call, ..))| call);
+        let calls: Vec<_> = stalled.chain(under_way).chain(waiting).collect();
         for call in calls {
             self.answered(call, node, None);
         }
     }
 
     fn retry_stalled(&mut self) {
-        for (call, node, request) in std::mem::take(&mut self.stalled) {
-            if self.mesh.node(node).is_running() {
-                self.reply(call, node, request, &crate::mesh::connect::Nowhere);
+        for stalled in std::mem::take(&mut self.stalled) {
+            if self.mesh.node(stalled.node).is_running() {
+                self.try_again(stalled);
             } else {
-                self.stalled.push((call, node, request));
+                self.stalled.push(stalled);
             }
+        }
+    }
+
+    /// Tries a stalled call again. One that still cannot go on has waited since it began, not since now.
+    fn try_again(&mut self, stalled: Stalled) {
+        let Stalled { call, node, request, timeout } = stalled;
+        self.reply(call, node, request, &crate::mesh::connect::Nowhere);
+        if let (Some(again), Some(began)) = (self.stalled.last_mut(), timeout)
+            && again.call == call
+        {
+            again.timeout = Some(began);
+        }
+    }
+
+    /// An answer has come over slow links, or a call has waited for another node for long enough.
+    fn woken(&mut self, ticket: u64) {
+        if let Some((call, node, response)) = self.under_way.remove(&ticket) {
+            return self.answered(call, node, Some(response));
+        }
+        let place = self.stalled.iter().position(|stalled| stalled.timeout == Some(ticket));
+        if let Some(place) = place {
+            let stalled = self.stalled.remove(place);
+            self.patience = Patience::Over;
+            self.try_again(stalled);
+            self.patience = Patience::Waiting;
         }
     }
 }

@@ -57,6 +57,18 @@ pub enum Reachable {
     Hangs,
 }
 
+/// Whether a call still waits for nodes that do not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// It does.
+    Waiting,
+    /// It has waited for the RPC timeout (300 s in the observed pacing, Garage admin reference §10).
+    Over,
+}
+
+/// What is told of a node that did not answer in time. The text was not recorded.
+const TIMED_OUT: &str = "Timeout";
+
 /// The nodes that `selector` means to `node`: `self`, `*`, or a prefix of exactly one known identity.
 ///
 /// Known are nodes with a role in a live version, and those that are up.
@@ -86,7 +98,14 @@ pub fn addressed(node: &Node, selector: &str) -> Result<Vec<NodeId>, ApiError> {
 ///
 /// A peer that has died without `from` having noticed gives another text than one known to be away.
 #[must_use]
-pub fn reachable(mesh: &Mesh, from: NodeIndex, id: NodeId) -> Reachable {
+pub fn reachable(mesh: &Mesh, from: NodeIndex, id: NodeId, patience: Patience) -> Reachable {
+    match contact(mesh, from, id) {
+        Reachable::Hangs if patience == Patience::Over => Reachable::No(TIMED_OUT.to_owned()),
+        contact => contact,
+    }
+}
+
+fn contact(mesh: &Mesh, from: NodeIndex, id: NodeId) -> Reachable {
     let node = mesh.node(from);
     if id == node.id() {
         return Reachable::Yes(from);

@@ -19,7 +19,7 @@ use super::status::status_body;
 use super::store::Circumstances;
 use super::tables::TableCall;
 use super::workers;
-use crate::mesh::{NodeIndex, Surroundings, Target};
+use crate::mesh::{NodeIndex, Surroundings, Target, Time};
 use jiff::Timestamp;
 
 impl Cluster {
@@ -92,7 +92,7 @@ impl Cluster {
     ) -> Result<Reply, ApiError> {
         call.check()?;
         let reached = match call.access(caller) {
-            Some(access) => quorum::check(&self.mesh, node, access)?,
+            Some(access) => quorum::check(&self.mesh, node, access, self.patience)?,
             None => true,
         };
         if !reached {
@@ -114,7 +114,7 @@ impl Cluster {
             Call::ClusterStatus => Response::json(&status_body(&self.mesh, node, profile)),
             Call::ClusterHealth => Response::json(&Health::of(self.mesh.node(node))),
             Call::ClusterStatistics => {
-                if !quorum::check(&self.mesh, node, Access::Read)? {
+                if !quorum::check(&self.mesh, node, Access::Read, self.patience)? {
                     return Ok(Reply::Hangs);
                 }
                 Response::json(&cluster_statistics(&self.mesh, node, &self.store))
@@ -170,12 +170,17 @@ impl Cluster {
 
     fn ask_nodes(&mut self, from: NodeIndex, selector: &str, question: &Question) -> Result<Reply, ApiError> {
         let ids = addressed(self.mesh.node(from), selector)?;
-        let reached: Vec<_> = ids.into_iter().map(|id| (id, reachable(&self.mesh, from, id))).collect();
+        let reached: Vec<_> =
+            ids.into_iter().map(|id| (id, reachable(&self.mesh, from, id, self.patience))).collect();
         if reached.iter().any(|(_, reachable)| *reachable == Reachable::Hangs) {
             return Ok(Reply::Hangs);
         }
         let mut answer = MultiAnswer::default();
+        let mut slowest = Time::ZERO;
         for (id, reachable) in reached {
+            if let Reachable::Yes(to) = reachable {
+                slowest = slowest.max(self.mesh.extra_round_trip(from, to));
+            }
             let told = match reachable {
                 Reachable::Yes(to) => self.ask(to, question).map_err(|error| error.remote()),
                 Reachable::Hangs => continue,
@@ -194,7 +199,8 @@ impl Cluster {
                 }
             }
         }
-        Ok(Reply::Now(Response::json(&answer)))
+        let response = Response::json(&answer);
+        Ok(if slowest.is_zero() { Reply::Now(response) } else { Reply::After(slowest, response) })
     }
 
     fn ask(&mut self, node: NodeIndex, question: &Question) -> Result<NodeAnswer, ApiError> {

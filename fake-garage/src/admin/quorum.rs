@@ -1,7 +1,7 @@
 //! Whether the replicated tables can be read and written (Garage admin reference §1 and §10).
 
 use super::error::ApiError;
-use super::nodes::{Reachable, reachable};
+use super::nodes::{Patience, Reachable, reachable};
 use crate::layout::{NodeId, write_quorum};
 use crate::mesh::{Mesh, NodeIndex};
 
@@ -17,7 +17,7 @@ pub enum Access {
 /// Checks that enough storage nodes can be reached from `node`. `Ok(false)` means that nobody knows yet.
 ///
 /// Tables are copied to every storage node of the current version.
-pub fn check(mesh: &Mesh, node: NodeIndex, access: Access) -> Result<bool, ApiError> {
+pub fn check(mesh: &Mesh, node: NodeIndex, access: Access, patience: Patience) -> Result<bool, ApiError> {
     let current = mesh.node(node).layout().current();
     if !current.is_consistent() {
         return Err(ApiError::internal("Layout not ready"));
@@ -28,7 +28,7 @@ pub fn check(mesh: &Mesh, node: NodeIndex, access: Access) -> Result<bool, ApiEr
         Access::Read => (nodes.len() + 1 - to_write, "None"),
         Access::Write => (to_write, "Some(1)"),
     };
-    let answers: Vec<_> = nodes.iter().map(|id| (*id, reachable(mesh, node, *id))).collect();
+    let answers: Vec<_> = nodes.iter().map(|id| (*id, reachable(mesh, node, *id, patience))).collect();
     let reached = answers.iter().filter(|(_, answer)| matches!(answer, Reachable::Yes(_))).count();
     let pending = answers.iter().filter(|(_, answer)| *answer == Reachable::Hangs).count();
     if reached >= needed {

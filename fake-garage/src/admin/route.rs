@@ -150,6 +150,27 @@ fn older(version: &str, method: &str, rest: &str, query: &Query) -> Option<Older
     })
 }
 
+/// Whether the endpoint of a request reads a body. The others are answered without regard to it.
+#[must_use]
+pub fn takes_body(method: &str, path: &str) -> bool {
+    const WITHOUT: [&str; 7] = [
+        "/v2/PreviewClusterLayoutChanges",
+        "/v2/RevertClusterLayout",
+        "/v2/CreateMetadataSnapshot",
+        "/v2/DeleteAdminToken",
+        "/v2/DeleteBucket",
+        "/v2/DeleteKey",
+        "/v1/layout/revert",
+    ];
+    let known = path.strip_prefix("/v2/").is_none_or(|name| CALLS.contains(&name));
+    let older = |version| path.starts_with(version);
+    match method {
+        "POST" if path.starts_with("/v2/") => known && !WITHOUT.contains(&path),
+        "POST" | "PUT" | "DELETE" => (older("/v1/") || older("/v0/")) && !WITHOUT.contains(&path),
+        _ => false,
+    }
+}
+
 /// Whether a request is one of the layout writes, whatever the answer will be.
 ///
 /// These are POSTs to the four paths that change a layout, and to their older forms, retired ones included.

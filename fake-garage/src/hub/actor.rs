@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::attribution::{NodeTokens, TokenTable};
+use super::body::BodyError;
 use super::directory::SiteView;
 use super::journal;
 use super::listener::Port;
 use super::rule::{CallFacts, Effect, Intervention};
 use super::shared::Shared;
-use crate::admin::{Cluster, Happening, LayoutMark, Profile, Request, Response};
+use crate::admin::{ApiError, Cluster, Happening, LayoutMark, Profile, Request, Response};
 use crate::mesh::{Mesh, NodeIndex, Process};
 
 /// A mesh in the hub.
@@ -97,8 +98,7 @@ impl MeshActor {
         seed: u64,
         shared: Arc<Shared>,
     ) -> Arc<Self> {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let origin = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
+        let origin = shared.recorder.clock().wall_ms();
         let mesh = Mesh::new(shared.pacing.clone(), origin, seed);
         let actor = Arc::new(Self {
             name: name.to_owned(),
@@ -193,6 +193,12 @@ impl MeshActor {
         }
     }
 
+    /// The port of `node`, if it is open.
+    #[must_use]
+    pub fn port(&self, node: NodeIndex) -> Option<Port> {
+        self.lock().ports.get(&node).cloned()
+    }
+
     /// Whether the port of `node` is open.
     #[must_use]
     pub fn has_port(&self, node: NodeIndex) -> bool {
@@ -232,6 +238,20 @@ impl MeshActor {
             Effect::Delay { .. } | Effect::Hold { .. } => self.perform(&progress, request, None),
         }
         progress.answer().await
+    }
+
+    /// A request whose body could not be read: records it as a call that had no effect, and gives the answer.
+    pub fn call_cut_short(
+        self: &Arc<Self>,
+        node: NodeIndex,
+        request: Request,
+        host: Option<String>,
+        error: &BodyError,
+    ) -> Response {
+        let response = Response::error(&ApiError::internal(error), &request.path);
+        let Begun { progress, .. } = self.begin_call(node, request, host);
+        self.answer_instead(&progress, Some(response.clone()));
+        response
     }
 
     /// Attributes a call, records that it begins, and asks the rules.
@@ -312,9 +332,9 @@ impl MeshActor {
                 Happening::Answered { call, response, after, .. } => {
                     self.finish(inner, call, response, after);
                 }
-                Happening::Layout { node, event } => {
+                Happening::Layout { node, event, held } => {
                     let node = inner.cluster.mesh().node(node);
-                    self.shared.recorder.record(journal::layout_event(&self.name, node, event));
+                    self.shared.recorder.record(journal::layout_event(&self.name, node, event, &held));
                 }
                 Happening::Log { node, line } => {
                     let node = inner.cluster.mesh().node(node);

@@ -16,12 +16,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::fault::{FaultRequest, LossName, inject};
-use super::journal::fault_event;
+use super::fault::{FaultRequest, LossName, Why, heal, inject};
+use super::life;
 use super::options::ControlToken;
 use super::registry::{ControlError, MeshRequest, NodeRequest, Registry};
 use super::rule::RuleRequest;
-use super::state::{HubState, NodeLayout};
+use super::state::{self, HubState, NodeLayout};
+use super::tunnel;
 
 /// The routes of the control API.
 pub fn router(registry: Arc<Registry>, token: ControlToken) -> Router {
@@ -30,9 +31,13 @@ pub fn router(registry: Arc<Registry>, token: ControlToken) -> Router {
         .route("/meshes/{mesh}", put(put_mesh).delete(delete_mesh))
         .route("/meshes/{mesh}/nodes/{site}/{namespace}/{pod}/layout", get(node_layout))
         .route("/nodes/{site}/{namespace}/{pod}", put(put_node).delete(delete_node))
+        .route("/nodes/{site}/{namespace}/{pod}/connection", get(node_connection))
+        .route("/nodes/{site}/{namespace}/{pod}/process", get(node_process))
         .route("/routes/{site}", put(put_routes))
         .route("/history", get(history))
-        .route("/faults", post(post_fault))
+        .route("/table", get(table))
+        .route("/faults", get(list_faults).post(post_fault))
+        .route("/faults/{id}", axum::routing::delete(delete_fault))
         .route("/rules", get(list_rules).post(post_rule))
         .route("/rules/{id}", axum::routing::delete(delete_rule))
         .route("/rules/{id}/release", post(release_rule))
@@ -62,8 +67,10 @@ impl IntoResponse for ControlError {
         let status = match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::Unreadable(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::NoMesh(_) | Self::NoNode(_) | Self::NoRule(_) => StatusCode::NOT_FOUND,
-            Self::SecretTaken(_) | Self::SecretChanged(_) | Self::Address(_) => StatusCode::CONFLICT,
+            Self::NoMesh(_) | Self::NoNode(_) | Self::NoRule(_) | Self::NoFault(_) => StatusCode::NOT_FOUND,
+            Self::Ended(_) | Self::SecretTaken(_) | Self::SecretChanged(_) | Self::Address(_) => {
+                StatusCode::CONFLICT
+            }
             Self::UnknownSecret(_) | Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
         };
         refuse(status, self)
@@ -124,6 +131,31 @@ async fn delete_node(
     done(registry.stop_node(&format!("{site}/{namespace}/{pod}"), query.lose.into()).await)
 }
 
+/// A connection to the node's admin API through this one.
+async fn node_connection(
+    State(registry): State<Arc<Registry>>,
+    Path((site, namespace, pod)): NodePath,
+    request: Request,
+) -> Answer {
+    tunnel::open(registry.node(&format!("{site}/{namespace}/{pod}"))?, request)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FollowedProcess {
+    boot: u64,
+}
+
+/// Answers once the process has ended, with how; the process ends if the caller goes away before.
+async fn node_process(
+    State(registry): State<Arc<Registry>>,
+    Path((site, namespace, pod)): NodePath,
+    query: Result<Query<FollowedProcess>, axum::extract::rejection::QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|error| ControlError::Malformed(error.to_string()))?;
+    life::follow(registry.node(&format!("{site}/{namespace}/{pod}"))?, query.boot)
+}
+
 async fn node_layout(
     State(registry): State<Arc<Registry>>,
     Path((mesh, site, namespace, pod)): Path<(String, String, String, String)>,
@@ -150,7 +182,34 @@ async fn put_routes(State(registry): State<Arc<Registry>>, Path(site): Path<Stri
 
 async fn post_fault(State(registry): State<Arc<Registry>>, body: Bytes) -> Answer {
     let fault: FaultRequest = read(&body)?;
-    done(inject(&registry, fault).await)
+    let body = match inject(&registry, fault).await? {
+        Some(id) => json!({ "id": id }),
+        None => json!({}),
+    };
+    Ok(Json(body).into_response())
+}
+
+async fn list_faults(State(registry): State<Arc<Registry>>) -> Response {
+    Json(registry.faults().list()).into_response()
+}
+
+async fn delete_fault(State(registry): State<Arc<Registry>>, Path(id): Path<u64>) -> Answer {
+    done(heal(&registry, id, Why::Asked).await)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableQuery {
+    #[serde(default)]
+    mesh: Option<String>,
+}
+
+async fn table(
+    State(registry): State<Arc<Registry>>,
+    query: Result<Query<TableQuery>, axum::extract::rejection::QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|error| ControlError::Malformed(error.to_string()))?;
+    Ok(state::table(&registry, query.mesh.as_deref())?.into_response())
 }
 
 async fn list_rules(State(registry): State<Arc<Registry>>) -> Response {
@@ -159,25 +218,17 @@ async fn list_rules(State(registry): State<Arc<Registry>>) -> Response {
 
 async fn post_rule(State(registry): State<Arc<Registry>>, body: Bytes) -> Answer {
     let rule: RuleRequest = read(&body)?;
-    let (mesh, node) = (rule.pattern.mesh.clone(), rule.pattern.node.clone());
-    let detail = serde_json::to_value(&rule).ok();
-    let id = registry.shared().rules.add(rule);
-    let (mesh, node) = (mesh.as_deref().unwrap_or("*"), node.as_deref().unwrap_or("*"));
-    registry.shared().recorder.record(fault_event(mesh, "rule", node, detail));
+    let id = registry.shared().add_rule(rule);
     Ok(Json(json!({ "id": id })).into_response())
 }
 
 async fn delete_rule(State(registry): State<Arc<Registry>>, Path(id): Path<u64>) -> Answer {
-    let removed = registry.shared().rules.remove(id);
-    if removed {
-        let detail = json!({ "rule": id });
-        registry.shared().recorder.record(fault_event("*", "rule-removed", "*", Some(detail)));
-    }
+    let removed = registry.shared().remove_rule(id, Why::Asked);
     done(if removed { Ok(()) } else { Err(ControlError::NoRule(id)) })
 }
 
 async fn release_rule(State(registry): State<Arc<Registry>>, Path(id): Path<u64>) -> Answer {
-    let released = registry.shared().rules.release(id);
+    let released = registry.shared().release_rule(id);
     done(if released { Ok(()) } else { Err(ControlError::NoRule(id)) })
 }
 

@@ -3,16 +3,19 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use onewriter_history::{CallBegin, CallEnd, Event, Fault, Journal, Log, State, WriteError};
+use onewriter_history::{
+    CallBegin, CallEnd, Event, Fault, Journal, LayoutEventName, LayoutState, Log, State, WriteError,
+};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
+use super::clock::Clock;
 use super::rule::Intervention;
 use crate::admin::route::{is_layout_write, may_hold_secret};
 use crate::admin::{LayoutMark, Request, Response};
 use crate::layout::LayoutEvent;
-use crate::mesh::{Node, Process};
+use crate::mesh::{HeldContent, Node, Process};
 
 /// Bodies beyond this many bytes are not recorded.
 const LARGEST_BODY: usize = 1 << 20;
@@ -20,6 +23,7 @@ const LARGEST_BODY: usize = 1 << 20;
 /// The history that a hub writes. Once it cannot be written, the hub ends: nothing may happen unrecorded.
 #[derive(Debug)]
 pub struct Recorder {
+    clock: Clock,
     inner: Mutex<Inner>,
     failed: CancellationToken,
 }
@@ -31,10 +35,16 @@ struct Inner {
 }
 
 impl Recorder {
-    /// Records into `journal`.
+    /// Records into `journal`, by `clock`.
     #[must_use]
-    pub fn new(journal: Journal) -> Self {
-        Self { inner: Mutex::new(Inner { journal, failure: None }), failed: CancellationToken::new() }
+    pub fn new(journal: Journal, clock: Clock) -> Self {
+        Self { clock, inner: Mutex::new(Inner { journal, failure: None }), failed: CancellationToken::new() }
+    }
+
+    /// What time the history goes by.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Cancelled once the history cannot be written any more.
@@ -63,7 +73,7 @@ impl Recorder {
         if inner.failure.is_some() || self.failed.is_cancelled() {
             return;
         }
-        if let Err(error) = inner.journal.append(event) {
+        if let Err(error) = inner.journal.append_at(self.clock.moment(), event) {
             inner.failure = Some(error);
             self.failed.cancel();
         }
@@ -118,26 +128,32 @@ pub fn call_end(call: u64, response: Option<&Response>, after: LayoutMark) -> Ev
 
 /// Something that happened to a node's layout.
 #[must_use]
-pub fn layout_event(mesh: &str, node: &Node, event: LayoutEvent) -> Event {
+pub fn layout_event(mesh: &str, node: &Node, event: LayoutEvent, held: &HeldContent) -> Event {
     let current = node.layout().current().number;
-    let (name, from, to) = match event {
-        LayoutEvent::Applied { from, to } => ("applied", from, to),
-        LayoutEvent::Merged { from, to } => ("merged", from, to),
-        LayoutEvent::Replaced { from, to } => ("replaced", from, to),
-        LayoutEvent::Conflict { version } => ("conflict", version, version),
-        LayoutEvent::Dropped { version } => ("dropped", version, version),
-        LayoutEvent::Retired { version } => ("retired", version, version),
-        LayoutEvent::Reverted => ("reverted", current, current),
-        LayoutEvent::Reset { from } => ("reset", from, 0),
+    let (event, from, to, other) = match event {
+        LayoutEvent::Applied { from, to } => (LayoutEventName::Applied, from, to, None),
+        LayoutEvent::Merged { from, to } => (LayoutEventName::Merged, from, to, None),
+        LayoutEvent::Replaced { from, to } => (LayoutEventName::Replaced, from, to, None),
+        LayoutEvent::Conflict { version, other } => {
+            (LayoutEventName::Conflict, version, version, Some(other))
+        }
+        LayoutEvent::Dropped { version, other } => (LayoutEventName::Dropped, version, version, Some(other)),
+        LayoutEvent::Retired { version } => (LayoutEventName::Retired, version, version, None),
+        LayoutEvent::Reverted => (LayoutEventName::Reverted, current, current, None),
+        LayoutEvent::Reset { from } => (LayoutEventName::Reset, from, 0, None),
     };
-    let value = json!({
-        "node": node.config().name,
-        "nodeId": node.id(),
-        "incarnation": node.incarnation(),
-        "event": name,
-        "from": from,
-        "to": to,
-    });
+    let value = LayoutState {
+        node: node.config().name.clone(),
+        node_id: node.id().to_string(),
+        incarnation: node.incarnation(),
+        event,
+        from,
+        to,
+        content: held.content.to_string(),
+        other_content: other.map(|other| other.to_string()),
+        layout_digest: held.layout.clone(),
+    };
+    let value = serde_json::to_value(value).unwrap_or_default();
     Event::State(State { cell: None, mesh: Some(mesh.to_owned()), subject: "layout".to_owned(), value })
 }
 

@@ -7,16 +7,19 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::actor::MeshActor;
+use super::body::{PATIENCE, read_body};
 use crate::admin::request::Attribution;
+use crate::admin::route::takes_body;
 use crate::admin::{Request, Response};
 use crate::mesh::NodeIndex;
 
@@ -46,6 +49,25 @@ impl Port {
         self.close.cancel();
     }
 
+    /// Waits until the port begins to close.
+    pub async fn closing(&self) {
+        self.close.cancelled().await;
+    }
+
+    /// Runs `work` for as long as the port is open.
+    pub async fn while_open(&self, work: impl Future<Output = ()>) {
+        tokio::select! {
+            () = work => {}
+            () = self.closing() => {}
+        }
+    }
+
+    /// A port on which nothing listens: its node is reached through tunnels.
+    pub(super) async fn serve_tunnels(self) {
+        self.close.cancelled().await;
+        self.closed.cancel();
+    }
+
     /// Waits until nothing listens any more.
     pub async fn closed(&self) {
         self.closed.cancelled().await;
@@ -70,7 +92,7 @@ async fn accept(listener: TcpListener, actor: Arc<MeshActor>, node: NodeIndex, p
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "cannot set TCP_NODELAY");
                 }
-                let connection = connection(TokioIo::new(stream), Arc::clone(&actor), node);
+                let connection = serve_stream(stream, Arc::clone(&actor), node);
                 let port = port.clone();
                 tokio::spawn(async move {
                     tokio::select! {
@@ -88,12 +110,24 @@ async fn accept(listener: TcpListener, actor: Arc<MeshActor>, node: NodeIndex, p
     }
 }
 
-async fn connection(stream: TokioIo<tokio::net::TcpStream>, actor: Arc<MeshActor>, node: NodeIndex) {
+/// Serves the connections that come over `stream`, until it ends or breaks.
+///
+/// Whatever comes over it, this returns: a head that is not complete in time, a body that is not, and a connection on
+/// which nothing is asked end after [`PATIENCE`]. A call whose answer the node withholds lasts as long as the caller.
+pub async fn serve_stream<S>(stream: S, actor: Arc<MeshActor>, node: NodeIndex)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let service = service_fn(move |request| {
         let actor = Arc::clone(&actor);
         async move { answer(&actor, node, request).await }
     });
-    if let Err(error) = http1::Builder::new().serve_connection(stream, service).await {
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = served {
         tracing::debug!(%error, "a connection ended early");
     }
 }
@@ -104,16 +138,22 @@ async fn answer(
     request: http::Request<Incoming>,
 ) -> Result<http::Response<Full<Bytes>>, NoAnswer> {
     let (parts, body) = request.into_parts();
-    let body = body.collect().await.map_err(|_| NoAnswer)?.to_bytes();
     let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
-    let request = Request {
+    let mut request = Request {
         method: parts.method.as_str().to_owned(),
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().map(str::to_owned),
         authorization: authorization(&parts.headers),
-        body: body.to_vec(),
+        body: Vec::new(),
         origin: Attribution::default(),
     };
+    // What is refused by its head, and endpoints without a body, are answered whatever the body is.
+    if takes_body(&request.method, &request.path) {
+        match read_body(body).await {
+            Ok(body) => request.body = body,
+            Err(error) => return Ok(http_response(actor.call_cut_short(node, request, host, &error))),
+        }
+    }
     actor.call(node, request, host).await.map(http_response).ok_or(NoAnswer)
 }
 

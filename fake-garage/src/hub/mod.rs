@@ -5,21 +5,30 @@
 
 pub mod actor;
 pub mod attribution;
+pub mod body;
+pub mod clock;
 pub mod control;
 pub mod directory;
 pub mod error;
 pub mod fault;
+pub mod in_process;
 pub mod journal;
+pub mod life;
 pub mod listener;
 pub mod options;
 pub mod proxy;
 pub mod registry;
 pub mod rule;
+pub mod rule_guard;
 pub mod serve;
 pub mod shared;
 pub mod state;
+pub mod tunnel;
 
+pub use clock::Clock;
 pub use error::ServeError;
+pub use fault::{FaultGuard, FaultRequest};
 pub use options::{ControlToken, NodeNetwork, Options};
-pub use rule::{RuleGuard, RuleRequest};
+pub use rule::RuleRequest;
+pub use rule_guard::RuleGuard;
 pub use serve::{Hub, serve};

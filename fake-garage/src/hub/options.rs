@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -34,6 +34,11 @@ pub struct Options {
 pub struct ControlToken(String);
 
 impl ControlToken {
+    /// The token itself, for whoever has to present it.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
     /// A token; surrounding white space is not part of it. `None` if nothing is left.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
@@ -41,7 +46,7 @@ impl ControlToken {
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    pub(super) fn admits(&self, presented: &str) -> bool {
+    pub(crate) fn admits(&self, presented: &str) -> bool {
         self.0 == presented
     }
 }
@@ -85,6 +90,13 @@ impl NodeNetwork {
     #[must_use]
     pub fn address(&self, place: u32) -> Ipv4Addr {
         Ipv4Addr::from(u32::from(self.first) + place % self.count)
+    }
+
+    /// Whether an address is one of the range.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let IpAddr::V4(address) = address else { return false };
+        u32::from(address).checked_sub(u32::from(self.first)).is_some_and(|place| place < self.count)
     }
 }
 

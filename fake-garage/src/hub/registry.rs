@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::actor::MeshActor;
 use super::attribution::{NodeTokens, TokenEntry, TokenTable};
+use super::fault::Faults;
 use super::listener::{self, Port};
 use super::options::NodeNetwork;
 use super::shared::Shared;
 use crate::admin::Profile;
-use crate::layout::{ConsistencyMode, NodeId};
+use crate::layout::{ConsistencyMode, LARGEST_FACTOR, NodeId};
 use crate::mesh::{Loss, NodeConfig, NodeIndex, Process};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use tokio::net::TcpListener;
 
 /// Something that the control API refuses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,9 +26,15 @@ pub enum ControlError {
     /// There is no node of that name.
     #[error("no node `{0}` is known; start it with PUT /control/v1/nodes/SITE/NAMESPACE/POD")]
     NoNode(String),
+    /// The process of a node has ended.
+    #[error("the process of node `{0}` has ended; start it with PUT /control/v1/nodes/SITE/NAMESPACE/POD")]
+    Ended(String),
     /// There is no such rule.
     #[error("there is no rule {0}; it may have ended by itself")]
     NoRule(u64),
+    /// There is no such fault.
+    #[error("there is no fault {0}; it may have been healed by itself")]
+    NoFault(u64),
     /// Another mesh has the secret.
     #[error("mesh `{0}` has that rpc secret already")]
     SecretTaken(String),
@@ -75,9 +83,32 @@ pub struct NodeRequest {
     #[serde(default)]
     consistency_mode: ConsistencyMode,
     hostname: String,
+    /// Where others reach the node, if that is an address of its own and not the hub's to give: a pod's. Nothing
+    /// listens there for the hub; its admin API is reached through tunnels.
+    #[serde(default)]
+    address: Option<IpAddr>,
     /// How far the node's wall clock is ahead.
     #[serde(default)]
     clock_offset_ms: i64,
+    /// Name of a purge of the layout file, which is carried out before the start, once for each name.
+    #[serde(default)]
+    purge_layout: Option<String>,
+}
+
+/// No node's clock is off by more: ten years, in milliseconds.
+const LARGEST_OFFSET: u64 = 10 * 365 * 24 * 60 * 60 * 1000;
+
+impl NodeRequest {
+    fn check(&self) -> Result<(), ControlError> {
+        if !(1..=LARGEST_FACTOR).contains(&self.replication_factor) {
+            let problem = format!("replicationFactor must be at least 1 and at most {LARGEST_FACTOR}");
+            return Err(ControlError::Invalid(problem));
+        }
+        if self.clock_offset_ms.unsigned_abs() > LARGEST_OFFSET {
+            return Err(ControlError::Invalid("clockOffsetMs must be less than ten years".to_owned()));
+        }
+        Ok(())
+    }
 }
 
 /// Answer of `PUT /nodes/{site}/{namespace}/{pod}`.
@@ -90,6 +121,8 @@ pub struct NodeAddress {
     pub node_id: String,
     /// The mesh it belongs to.
     pub mesh: String,
+    /// How often its process was started; tells one process of a name from the next.
+    pub boot: u64,
 }
 
 /// Meshes and nodes of a hub.
@@ -98,6 +131,7 @@ pub struct Registry {
     shared: Arc<Shared>,
     network: NodeNetwork,
     seed: u64,
+    faults: Faults,
     inner: Mutex<Inner>,
 }
 
@@ -124,17 +158,33 @@ pub struct Place {
     pub node: NodeIndex,
 }
 
+impl Place {
+    /// The node's port, if its process runs.
+    pub fn port(&self) -> Result<Port, ControlError> {
+        self.actor.port(self.node).ok_or_else(|| {
+            let name = self.actor.read(|cluster| cluster.mesh().node(self.node).config().name.clone());
+            ControlError::Ended(name)
+        })
+    }
+}
+
 impl Registry {
     /// A registry without meshes.
     #[must_use]
     pub fn new(shared: Arc<Shared>, network: NodeNetwork, seed: u64) -> Self {
-        Self { shared, network, seed, inner: Mutex::new(Inner::default()) }
+        Self { shared, network, seed, faults: Faults::default(), inner: Mutex::new(Inner::default()) }
     }
 
     /// What the meshes share.
     #[must_use]
     pub const fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// Faults that last.
+    #[must_use]
+    pub const fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -192,6 +242,7 @@ impl Registry {
         let mut inner = self.lock();
         let mesh = inner.meshes.remove(name).ok_or_else(|| ControlError::NoMesh(name.to_owned()))?;
         mesh.actor.end();
+        self.faults.forget(&mesh.actor);
         let addresses: Vec<_> = mesh
             .actor
             .read(|cluster| cluster.mesh().nodes().map(|(_, node)| node.config().address).collect());
@@ -208,34 +259,34 @@ impl Registry {
         site: &str,
         request: NodeRequest,
     ) -> Result<NodeAddress, ControlError> {
-        if request.replication_factor == 0 {
-            return Err(ControlError::Invalid("replicationFactor must be at least 1".to_owned()));
-        }
+        request.check()?;
         let actor = self.mesh_of_secret(&request.rpc_secret)?;
         let found = actor.read(|cluster| {
             cluster.mesh().find(name).map(|node| (node, cluster.mesh().node(node).config().address))
         });
-        let address = match found {
-            Some((_, address)) => address,
-            None => self.take_address()?,
-        };
-        let running = found.is_some_and(|(node, _)| actor.has_port(node));
-        if let Some((node, _)) = found.filter(|_| running) {
-            return Ok(describe(&actor, node));
+        let running = found.filter(|(node, _)| actor.has_port(*node));
+        if let Some((node, at)) = running {
+            if request.address.is_none_or(|address| address == at) {
+                return Ok(describe(&actor, node));
+            }
+            // Its pod has another address now, so that process is gone.
+            actor.alter(|mesh| mesh.kill(node));
         }
         if let Some((node, _)) = found {
             actor.port_closed(node).await;
         }
-        let listener = match listener::bind(address).await {
-            Ok(listener) => listener,
+        let address = match (request.address, found) {
+            (Some(address), _) => address,
+            (None, Some((_, address))) => address,
+            (None, None) => self.take_address()?,
+        };
+        let door = match self.door(address, name).await {
+            Ok(door) => door,
             Err(error) => {
                 if found.is_none() {
                     self.lock().taken.remove(&address);
                 }
-                let port = listener::ADMIN_PORT;
-                return Err(ControlError::Address(format!(
-                    "cannot listen on {address}:{port} for {name}: {error}"
-                )));
+                return Err(error);
             }
         };
         let config = NodeConfig {
@@ -252,6 +303,9 @@ impl Registry {
         let node = actor.alter(|mesh| match found {
             Some((node, _)) => {
                 mesh.configure(node, config);
+                if let Some(purge) = &request.purge_layout {
+                    mesh.purge_layout_once(node, purge);
+                }
                 mesh.start(node);
                 node
             }
@@ -259,7 +313,7 @@ impl Registry {
         });
         let tokens = NodeTokens { admin: request.admin_token, metrics: request.metrics_token };
         actor.set_own_tokens(node, tokens);
-        open_port(&actor, node, listener);
+        open_port(&actor, node, door);
         Ok(describe(&actor, node))
     }
 
@@ -295,12 +349,22 @@ impl Registry {
         });
         let address = actor.read(|cluster| cluster.mesh().node(node).config().address);
         actor.port_closed(node).await;
-        let listener = listener::bind(address).await.map_err(|error| {
-            ControlError::Address(format!("cannot listen on {address}:{}: {error}", listener::ADMIN_PORT))
-        })?;
+        let door = self.door(address, name).await?;
         actor.alter(|mesh| mesh.start(node));
-        open_port(&actor, node, listener);
+        open_port(&actor, node, door);
         Ok(())
+    }
+
+    /// Listens at the admin port of `address`, if it is the hub's.
+    async fn door(&self, address: IpAddr, name: &str) -> Result<Option<TcpListener>, ControlError> {
+        if !self.network.contains(address) {
+            return Ok(None);
+        }
+        let listener = listener::bind(address).await.map_err(|error| {
+            let port = listener::ADMIN_PORT;
+            ControlError::Address(format!("cannot listen on {address}:{port} for {name}: {error}"))
+        })?;
+        Ok(Some(listener))
     }
 
     fn mesh_of_secret(&self, secret: &str) -> Result<Arc<MeshActor>, ControlError> {
@@ -339,7 +403,7 @@ impl Registry {
     }
 }
 
-fn open_port(actor: &Arc<MeshActor>, node: NodeIndex, listener: tokio::net::TcpListener) {
+fn open_port(actor: &Arc<MeshActor>, node: NodeIndex, door: Option<TcpListener>) {
     let ended = |cluster: &crate::admin::Cluster| {
         matches!(cluster.mesh().node(node).process(), Process::Ended { .. })
     };
@@ -349,7 +413,10 @@ fn open_port(actor: &Arc<MeshActor>, node: NodeIndex, listener: tokio::net::TcpL
     }
     let port = Port::default();
     actor.set_port(node, port.clone());
-    tokio::spawn(listener::serve(listener, Arc::clone(actor), node, port));
+    match door {
+        Some(listener) => tokio::spawn(listener::serve(listener, Arc::clone(actor), node, port)),
+        None => tokio::spawn(port.serve_tunnels()),
+    };
 }
 
 fn describe(actor: &MeshActor, node: NodeIndex) -> NodeAddress {
@@ -359,6 +426,7 @@ fn describe(actor: &MeshActor, node: NodeIndex) -> NodeAddress {
             address: place.config().address,
             node_id: place.id().to_string(),
             mesh: actor.name.clone(),
+            boot: place.boot(),
         }
     })
 }

@@ -1,7 +1,7 @@
 //! Faults on single calls: which calls a rule is about, and what it does to them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -179,10 +179,7 @@ impl Intervention {
 
 impl Rules {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        inner.rules.retain(|_, rule| rule.ends.is_none_or(|ends| ends > now));
-        inner
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a rule and gives its number.
@@ -196,9 +193,9 @@ impl Rules {
         id
     }
 
-    /// Removes a rule; calls that it holds go on. Returns whether there was one.
-    pub fn remove(&self, id: u64) -> bool {
-        self.lock().rules.remove(&id).is_some()
+    /// Removes a rule; calls that it holds go on. Returns what it was.
+    pub fn remove(&self, id: u64) -> Option<RuleRequest> {
+        self.lock().rules.remove(&id).map(|rule| rule.request)
     }
 
     /// Lets the calls go on that a rule holds, and those that it would. Returns whether there was such a rule.
@@ -207,6 +204,12 @@ impl Rules {
             rule.released.send_replace(true);
             true
         })
+    }
+
+    /// What the rule is, if there is one.
+    #[must_use]
+    pub fn get(&self, id: u64) -> Option<RuleRequest> {
+        self.lock().rules.get(&id).map(|rule| rule.request.clone())
     }
 
     /// All rules.
@@ -225,8 +228,13 @@ impl Rules {
     #[must_use]
     pub fn meet(&self, call: CallFacts<'_>) -> Option<Intervention> {
         let mut inner = self.lock();
+        let now = Instant::now();
         let mut intervention = None;
         for (id, rule) in &mut inner.rules {
+            // Who made the rule removes it, but perhaps only a moment later.
+            if rule.ends.is_some_and(|ends| ends <= now) {
+                continue;
+            }
             if let Effect::Hold { until: Some(until) } = &rule.request.effect
                 && until.matches(call)
             {
@@ -246,33 +254,6 @@ impl Rules {
             }
         }
         intervention
-    }
-}
-
-/// A rule that is removed when this is dropped.
-#[derive(Debug)]
-#[must_use = "the rule ends when this is dropped"]
-pub struct RuleGuard {
-    rules: Arc<Rules>,
-    id: u64,
-}
-
-impl RuleGuard {
-    /// Adds a rule for as long as the guard lives.
-    pub fn new(rules: Arc<Rules>, request: RuleRequest) -> Self {
-        let id = rules.add(request);
-        Self { rules, id }
-    }
-
-    /// Lets the calls go on that the rule holds.
-    pub fn release(&self) {
-        self.rules.release(self.id);
-    }
-}
-
-impl Drop for RuleGuard {
-    fn drop(&mut self) {
-        self.rules.remove(self.id);
     }
 }
 
@@ -312,16 +293,6 @@ mod tests {
         assert_eq!(acts, [false, true, true, false, false]);
     }
 
-    #[test]
-    fn dropping_the_guard_ends_the_rule() {
-        let rules = Arc::new(Rules::default());
-        let all = json!({"match": {}, "count": 0, "effect": {"kind": "drop"}});
-        let guard = RuleGuard::new(Arc::clone(&rules), rule(all));
-        assert!(rules.meet(CALL).is_some());
-        drop(guard);
-        assert!(rules.meet(CALL).is_none() && rules.list().is_empty());
-    }
-
     #[tokio::test(start_paused = true)]
     async fn a_rule_ends_by_itself() {
         let rules = Rules::default();
@@ -347,7 +318,7 @@ mod tests {
         let rules = Rules::default();
         let id = rules.add(rule(json!({"match": {}, "effect": {"kind": "hold"}})));
         let mut held = rules.meet(CALL).unwrap();
-        assert!(rules.remove(id));
+        assert!(rules.remove(id).is_some());
         held.wait().await;
     }
 }

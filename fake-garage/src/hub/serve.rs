@@ -8,13 +8,13 @@ use onewriter_history::{Header, Journal, Source};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::clock::Clock;
 use super::control;
 use super::error::ServeError;
 use super::journal::Recorder;
 use super::options::Options;
 use super::proxy;
 use super::registry::Registry;
-use super::rule::{RuleGuard, RuleRequest};
 use super::shared::Shared;
 
 /// Runs a hub until `shutdown` resolves. When it is ready, it prints one line of JSON on standard output.
@@ -40,6 +40,14 @@ pub struct Hub {
 impl Hub {
     /// Starts a hub: the addresses first, then the history, so that a failed start leaves no file behind.
     pub async fn start(options: Options) -> Result<Self, ServeError> {
+        Self::start_by(Clock::Machine, options).await
+    }
+
+    /// Starts a hub that goes by `clock`.
+    ///
+    /// By a virtual clock, in a single-threaded runtime whose time is paused, and with in-process calls only
+    /// ([`Hub::call`]), the same seed and the same calls give the same history, byte for byte.
+    pub async fn start_by(clock: Clock, options: Options) -> Result<Self, ServeError> {
         let listener = listen(options.listen, "the control API").await?;
         let mut proxies = Vec::new();
         for (site, address) in &options.proxies {
@@ -47,10 +55,11 @@ impl Hub {
         }
         let control = listener.local_addr().unwrap_or(options.listen);
         let mut header = Header::new(&options.run);
+        header.started_at = clock.moment().at;
         header.sites = options.proxies.keys().cloned().collect();
         header.versions.insert("fake-garage".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         let journal = Journal::create(&options.journal, &header, Source::hub()).map_err(ServeError::Begin)?;
-        let shared = Arc::new(Shared::new(Recorder::new(journal), options.pacing));
+        let shared = Arc::new(Shared::new(Recorder::new(journal, clock), options.pacing));
         let registry = Arc::new(Registry::new(Arc::clone(&shared), options.node_network, options.seed));
         let stop = CancellationToken::new();
         for (site, listener) in proxies {
@@ -72,9 +81,10 @@ impl Hub {
         format!("http://{}", self.control)
     }
 
-    /// Installs a fault on single calls for as long as the guard lives.
-    pub fn rule(&self, request: RuleRequest) -> RuleGuard {
-        RuleGuard::new(Arc::clone(&self.registry.shared().rules), request)
+    /// Its meshes and nodes.
+    #[must_use]
+    pub const fn registry(&self) -> &Arc<Registry> {
+        &self.registry
     }
 
     /// Runs until `shutdown` resolves or the history cannot be continued, then closes everything.

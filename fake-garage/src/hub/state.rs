@@ -1,15 +1,15 @@
 //! What the control API tells about meshes.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::registry::Registry;
+use super::registry::{ControlError, Registry};
 use crate::admin::Cluster;
 use crate::admin::layout::{HistoryBody, LayoutBody, history_body, layout_body};
-use crate::layout::NodeId;
-use crate::mesh::{Node, NodeIndex, Process};
+use crate::mesh::{NodeIndex, NodeState, StateTable};
 
 /// `GET /state`.
 #[derive(Debug, Serialize)]
@@ -21,26 +21,6 @@ pub struct HubState {
 #[derive(Debug, Serialize)]
 struct MeshState {
     nodes: Vec<NodeState>,
-}
-
-/// A node as the hub knows it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NodeState {
-    name: String,
-    address: IpAddr,
-    node_id: NodeId,
-    process: &'static str,
-    /// Whether it runs and answers.
-    up: bool,
-    incarnation: u64,
-    layout_version: u64,
-    /// Digest of the node's whole layout state.
-    layout_digest: String,
-    /// Digest of the current version's content: equal numbers with different contents are a conflict.
-    version_digest: String,
-    peers_up: usize,
-    roles: Vec<NodeId>,
 }
 
 /// A node's whole layout, read from outside.
@@ -57,8 +37,7 @@ impl HubState {
     #[must_use]
     pub fn of(registry: &Registry) -> Self {
         let meshes = registry.meshes().into_iter().map(|actor| {
-            let nodes =
-                actor.read(|cluster| cluster.mesh().nodes().map(|(_, node)| node_state(node)).collect());
+            let StateTable(nodes) = actor.read(|cluster| StateTable::of(cluster.mesh()));
             (actor.name.clone(), MeshState { nodes })
         });
         Self { meshes: meshes.collect(), routes: registry.shared().directory.routes() }
@@ -69,33 +48,26 @@ impl NodeLayout {
     /// The layout of `node`.
     #[must_use]
     pub fn of(cluster: &Cluster, node: NodeIndex) -> Self {
-        let node = cluster.mesh().node(node);
-        let history = node.layout().history();
+        let history = cluster.mesh().node(node).layout().history();
         Self {
-            node: node_state(node),
+            node: NodeState::of(cluster.mesh(), node),
             layout: layout_body(history, cluster.profile()),
             history: history_body(history),
         }
     }
 }
 
-fn node_state(node: &Node) -> NodeState {
-    let current = node.layout().current();
-    NodeState {
-        name: node.config().name.clone(),
-        address: node.config().address,
-        node_id: node.id(),
-        process: match node.process() {
-            Process::Running => "running",
-            Process::Frozen => "frozen",
-            Process::Ended { .. } => "ended",
-        },
-        up: node.is_running(),
-        incarnation: node.incarnation(),
-        layout_version: current.number,
-        layout_digest: node.layout_digest().to_owned(),
-        version_digest: current.digest().to_string(),
-        peers_up: node.peers().values().filter(|peer| peer.is_up()).count(),
-        roles: current.nodes().collect(),
+/// `GET /table`: the state of every node as text, of one mesh or of all.
+pub fn table(registry: &Registry, mesh: Option<&str>) -> Result<String, ControlError> {
+    let meshes = match mesh {
+        Some(mesh) => vec![registry.mesh(mesh)?],
+        None => registry.meshes(),
+    };
+    let mut text = String::new();
+    for actor in meshes {
+        let table = actor.read(|cluster| StateTable::of(cluster.mesh()));
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "mesh {}\n{table}", actor.name);
     }
+    Ok(text)
 }

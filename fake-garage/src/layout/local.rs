@@ -18,6 +18,40 @@ pub struct LocalLayout {
     node: NodeId,
     mode: ConsistencyMode,
     history: LayoutHistory,
+    held: Held,
+}
+
+/// Which of its own trackers a node does not raise for the time being.
+///
+/// What holds them in reality takes its time: acknowledgement waits for writes that run under an older version,
+/// synchronisation for tables that are copied (Garage admin reference §9). A held tracker is still raised to the
+/// oldest live version, and by others that skip the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Held {
+    /// The node acknowledges nothing.
+    pub ack: bool,
+    /// Its tables do not become synchronised.
+    pub sync: bool,
+    /// It does not notice that everyone is synchronised.
+    pub sync_ack: bool,
+}
+
+impl Held {
+    /// Whether anything is held.
+    #[must_use]
+    pub const fn any(self) -> bool {
+        self.ack || self.sync || self.sync_ack
+    }
+
+    /// What either holds.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self {
+            ack: self.ack || other.ack,
+            sync: self.sync || other.sync,
+            sync_ack: self.sync_ack || other.sync_ack,
+        }
+    }
 }
 
 /// Changes to stage in one request.
@@ -95,7 +129,7 @@ impl LocalLayout {
     /// The layout of `node` as it starts with `history`, read from its file or fresh.
     #[must_use]
     pub fn start(node: NodeId, mode: ConsistencyMode, history: LayoutHistory) -> Self {
-        let mut layout = Self { node, mode, history };
+        let mut layout = Self { node, mode, history, held: Held::default() };
         if layout.history.is_consistent() {
             layout.refresh();
         }
@@ -112,6 +146,21 @@ impl LocalLayout {
     #[must_use]
     pub fn current(&self) -> &Arc<Version> {
         self.history.current()
+    }
+
+    /// Which own trackers are held.
+    #[must_use]
+    pub const fn held(&self) -> Held {
+        self.held
+    }
+
+    /// Holds these trackers from now on and no others; those let go catch up at once, except for synchronisation,
+    /// which needs a round.
+    pub fn hold(&mut self, held: Held) -> Merge {
+        self.held = held;
+        let before = self.history.trackers.clone();
+        let events = if self.history.is_consistent() { self.refresh() } else { Vec::new() };
+        Merge { changed: self.history.trackers != before, events }
     }
 
     /// Takes over another state.
@@ -135,8 +184,8 @@ impl LocalLayout {
         for event in &mut merge.events {
             *event = match *event {
                 LayoutEvent::Merged { from, to } => LayoutEvent::Applied { from, to },
-                LayoutEvent::Conflict { version } if version == own.current().number => {
-                    LayoutEvent::Dropped { version }
+                LayoutEvent::Conflict { version, other } if version == own.current().number => {
+                    LayoutEvent::Dropped { version, other }
                 }
                 other => other,
             };
@@ -239,7 +288,7 @@ impl LocalLayout {
     /// Only its own synchronisation moves: what everyone has synchronised to is looked at again with the next merged
     /// change, which is why a node without peers keeps its old version (capture 14).
     pub fn finish_sync(&mut self, round: SyncRound) -> Merge {
-        let changed = self.history.trackers.sync.raise(self.node, round.min_ack);
+        let changed = !self.held.sync && self.history.trackers.sync.raise(self.node, round.min_ack);
         Merge { changed, events: if changed { self.history.retire(self.mode) } else { Vec::new() } }
     }
 
@@ -247,10 +296,14 @@ impl LocalLayout {
     fn refresh(&mut self) -> Vec<LayoutEvent> {
         let mut events = self.history.retire(self.mode);
         let (current, oldest) = (self.current().number, self.history.oldest());
-        self.history.trackers.ack.raise(self.node, current);
+        if !self.held.ack {
+            self.history.trackers.ack.raise(self.node, current);
+        }
         self.history.trackers.sync.raise(self.node, oldest);
-        let synchronised = self.history.synchronised();
-        self.history.trackers.sync_ack.raise(self.node, synchronised);
+        if !self.held.sync_ack {
+            let synchronised = self.history.synchronised();
+            self.history.trackers.sync_ack.raise(self.node, synchronised);
+        }
         events.extend(self.history.retire(self.mode));
         events
     }

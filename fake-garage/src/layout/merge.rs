@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::digest::Digest;
 use super::history::LayoutHistory;
 use super::tracker::Trackers;
 use super::version::Version;
@@ -34,11 +35,15 @@ pub enum LayoutEvent {
     Conflict {
         /// The version.
         version: u64,
+        /// Digest of the content that was not taken.
+        other: Digest,
     },
     /// A version computed on this node was dropped: another content of its number had come first.
     Dropped {
         /// The version.
         version: u64,
+        /// Digest of the content that was dropped.
+        other: Digest,
     },
     /// A live version became historical.
     Retired {
@@ -120,7 +125,8 @@ impl LayoutHistory {
         }
         let present = self.live.iter().find(|present| present.number == version.number);
         let conflict = present.is_some_and(|present| !Arc::ptr_eq(present, version) && present != version);
-        let events = conflict.then_some(LayoutEvent::Conflict { version: version.number });
+        let events =
+            conflict.then_some(LayoutEvent::Conflict { version: version.number, other: version.digest() });
         Merge { changed: false, events: events.into_iter().collect() }
     }
 }

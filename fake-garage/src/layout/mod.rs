@@ -45,11 +45,12 @@ pub mod statistics;
 pub mod tracker;
 pub mod version;
 
+pub use digest::Digest;
 pub use history::{GossipDigest, LayoutHistory};
-pub use local::{ApplyError, Computed, LocalLayout, SkipError, Skipped, StageRequest, SyncRound};
+pub use local::{ApplyError, Computed, Held, LocalLayout, SkipError, Skipped, StageRequest, SyncRound};
 pub use merge::{LayoutEvent, Merge};
 pub use node_id::{NodeId, NodeIdError};
-pub use parameters::{ConsistencyMode, Parameters, ZoneRedundancy, write_quorum};
+pub use parameters::{ConsistencyMode, LARGEST_FACTOR, Parameters, ZoneRedundancy, write_quorum};
 pub use register::Register;
 pub use role::{Change, Role};
 pub use staging::{StageError, Staging};

@@ -36,6 +36,9 @@ pub enum ConsistencyMode {
     Dangerous,
 }
 
+/// No layout has more copies: each stands on a storage node of its own, and there are at most 256 of those.
+pub const LARGEST_FACTOR: usize = 256;
+
 /// How many copies of a write must succeed under replication factor `factor` (Garage admin reference §3).
 #[must_use]
 pub const fn write_quorum(factor: usize) -> usize {

@@ -118,8 +118,16 @@ impl Mesh {
             return self.attempted(node, ticket, place, Ok(()));
         }
         let failed = |reason: &str| Dialled::Failed(refusal(id, address, reason));
+        let mut at_once = false;
         let (delay, outcome) = match self.reach(node, id, address) {
-            Reach::Answers(to) => (self.random.duration(&self.pacing.delivery), Dialled::Reached(to)),
+            Reach::Answers(to) => match self.handshake(node, to) {
+                Some(extra) => {
+                    // Where meshes are to settle fast, the answer is there at once.
+                    at_once = extra.is_zero() && self.pacing.status_eager < self.pacing.status;
+                    (self.random.duration(&self.pacing.delivery) + extra, Dialled::Reached(to))
+                }
+                None => (self.pacing.dial_timeout, failed(&format!("connect to {address} timed out"))),
+            },
             Reach::Refused if surroundings.stranger_at(address) => (super::Time::ZERO, failed(EOF)),
             Reach::Refused => (super::Time::ZERO, failed("IO error: Connection refused (os error 111)")),
             Reach::Stranger => (super::Time::ZERO, failed(EOF)),
@@ -127,8 +135,7 @@ impl Mesh {
             Reach::Vanishes => (self.pacing.dial_timeout, failed(&format!("connect to {address} timed out"))),
             Reach::Silent(to) => return self.wait_for(node, to, (ticket, place)),
         };
-        if delay.is_zero() || self.pacing.status_eager < self.pacing.status {
-            // Where meshes are to settle fast, the answer is there at once.
+        if delay.is_zero() || at_once {
             self.dialled(node, ticket, place, outcome);
         } else {
             self.schedule(self.now + delay, node, Event::Dialled { ticket, place, outcome });

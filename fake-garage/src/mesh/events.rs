@@ -29,6 +29,10 @@ pub(super) enum Event {
     Computed { ticket: u64, computed: Box<Computed> },
     /// A connection attempt for a call has come to an end.
     Dialled { ticket: u64, place: usize, outcome: Dialled },
+    /// A connection over slow links stands.
+    Linked { to: NodeIndex, boot: u64 },
+    /// A call has waited long enough.
+    Woken { ticket: u64 },
 }
 
 /// What nodes send each other.

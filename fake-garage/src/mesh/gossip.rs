@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::events::{Event, Message};
 use super::node::{NodeIndex, NodeStatus, StatusReport};
-use super::{Mesh, Output, Process, Sender};
+use super::{Mesh, Process, Sender};
 use crate::layout::{LayoutEvent, LayoutHistory, Merge, NodeId, SyncRound, Trackers};
 
 impl Mesh {
@@ -144,24 +144,26 @@ impl Mesh {
         }
     }
 
-    fn after_merge(&mut self, node: NodeIndex, merge: Merge) {
+    pub(super) fn after_merge(&mut self, node: NodeIndex, merge: Merge) {
+        if merge.changed {
+            self.node_mut(node).layout_changed();
+        }
         for event in merge.events {
-            if let LayoutEvent::Conflict { version } | LayoutEvent::Dropped { version } = event {
+            if let LayoutEvent::Conflict { version, .. } | LayoutEvent::Dropped { version, .. } = event {
                 self.log(node, format!(
                     "ERROR garage_rpc::layout::history: Inconsistent layout histories: different layout compositions \
                      for version {version}. Your cluster will be broken as long as this layout version is not \
                      replaced."
                 ));
             }
-            self.outputs.push(Output::Layout { node, event });
+            self.tell_layout(node, event);
         }
         if merge.changed {
-            self.node_mut(node).layout_changed();
             self.start_sync(node);
         }
     }
 
-    fn spread_trackers(&mut self, node: NodeIndex) {
+    pub(super) fn spread_trackers(&mut self, node: NodeIndex) {
         let trackers = Arc::new(self.node(node).layout.history().trackers.clone());
         for peer in self.connected_peers(node) {
             self.send(node, peer, Message::Trackers(Arc::clone(&trackers)));

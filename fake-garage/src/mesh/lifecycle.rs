@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::events::Event;
 use super::node::{Files, Node, NodeConfig, NodeIndex, Process};
 use super::{Mesh, Output};
-use crate::layout::{LayoutEvent, LayoutHistory, LocalLayout, NodeId};
+use crate::layout::{Held, LayoutEvent, LayoutHistory, LocalLayout, NodeId};
 
 /// What a node loses of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,6 +33,8 @@ impl Mesh {
             boot: 0,
             started: self.now,
             incarnation: 0,
+            skew: None,
+            held: Held::default(),
             layout,
             snapshot: OnceLock::new(),
             digest: OnceLock::new(),
@@ -77,8 +79,7 @@ impl Mesh {
         let stored = node.files.layout.clone();
         let history = stored.unwrap_or_else(|| LayoutHistory::fresh(node.config.factor, wall));
         let fits = history.current().factor == node.config.factor;
-        node.layout = LocalLayout::start(node.id, node.config.mode, history);
-        node.layout_changed();
+        node.start_layout(history);
         self.outputs.push(Output::Process { node: index, process: Process::Running });
         if !fits {
             self.log(index, "ERROR the stored layout has another replication factor".to_owned());
@@ -134,15 +135,26 @@ impl Mesh {
             let node = self.node_mut(index);
             node.id = id;
             node.files.peers.clear();
+            node.files.purged = None;
         }
         let wall = self.wall_clock(index);
         let node = self.node_mut(index);
         node.files.layout = None;
         node.incarnation += 1;
-        node.layout =
-            LocalLayout::start(node.id, node.config.mode, LayoutHistory::fresh(node.config.factor, wall));
-        node.layout_changed();
-        self.outputs.push(Output::Layout { node: index, event: LayoutEvent::Reset { from } });
+        node.start_layout(LayoutHistory::fresh(node.config.factor, wall));
+        self.tell_layout(index, LayoutEvent::Reset { from });
+    }
+
+    /// Takes the layout file away from a node whose process has ended, once for each name of a purge: what an init
+    /// container does that leaves a marker beside the file.
+    pub fn purge_layout_once(&mut self, index: NodeIndex, purge: &str) {
+        if self.node(index).files.purged.as_deref() == Some(purge) {
+            return;
+        }
+        if self.node(index).files.layout.is_some() {
+            self.lose_files(index, Loss::LayoutFile);
+        }
+        self.node_mut(index).files.purged = Some(purge.to_owned());
     }
 
     /// Empties the files of a node whose process has ended, and gives it the identity `id`.

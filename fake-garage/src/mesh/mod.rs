@@ -16,13 +16,16 @@
 //! | [`gossip`] | how layouts spread |
 //! | [`connect`] | `ConnectClusterNodes` |
 //! | [`change`] | stage, apply, revert, skip |
-//! | [`network`] | partitions |
+//! | [`network`] | partitions and slow links |
+//! | [`fault`] | clocks that are off, trackers that stand still |
+//! | [`state`] | how things stand, as a table |
 //! | [`pacing`], [`clock`], [`random`] | how fast, when, by what chance |
 
 pub mod change;
 pub mod clock;
 pub mod connect;
 mod events;
+pub mod fault;
 pub mod gossip;
 pub mod lifecycle;
 pub mod network;
@@ -31,20 +34,22 @@ pub mod pacing;
 pub mod peer;
 pub mod peering;
 pub mod random;
+pub mod state;
 
 use std::collections::BTreeMap;
 
-use crate::layout::{LayoutEvent, NodeId};
+use crate::layout::{Digest, LayoutEvent, NodeId};
 
 pub use change::Applied;
 pub use clock::{Time, wall_clock};
 pub use connect::{Connected, Surroundings, Target};
 pub use lifecycle::Loss;
-pub use network::Cut;
+pub use network::{Cut, LinkFault, Slowness};
 pub use node::{Node, NodeConfig, NodeIndex, NodeStatus, Process, RPC_PORT};
 pub use pacing::Pacing;
 pub use peer::{Link, Peer};
 pub use random::Random;
+pub use state::{NodeState, StateTable};
 
 use events::{Due, Event, EventQueue, Message};
 use network::Network;
@@ -74,6 +79,8 @@ pub enum Output {
         node: NodeIndex,
         /// What.
         event: LayoutEvent,
+        /// What the node holds since.
+        held: HeldContent,
     },
     /// A process started or ended.
     Process {
@@ -96,6 +103,16 @@ pub enum Output {
         /// What became of it.
         applied: Box<Applied>,
     },
+    /// The time of a call is over, see [`Mesh::wake`].
+    Woken {
+        /// The ticket that [`Mesh::wake`] gave.
+        ticket: u64,
+    },
+    /// A node gave up its connection to another one.
+    Disconnected {
+        /// The node that gave it up.
+        node: NodeIndex,
+    },
     /// Attempts to connect have come to an end, all of one call.
     Connected {
         /// The ticket that [`Mesh::connect`] gave.
@@ -103,6 +120,16 @@ pub enum Output {
         /// One result per target, in their order.
         results: Vec<Connected>,
     },
+}
+
+/// What a node's layout holds right after something happened to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldContent {
+    /// Digest of the node's content of the version that it is about: the same content, the same digest, on whichever
+    /// node.
+    pub content: Digest,
+    /// Digest of the node's whole layout, staging and trackers included.
+    pub layout: String,
 }
 
 impl Mesh {
@@ -193,18 +220,7 @@ impl Mesh {
     /// What the wall clock of a node shows, in milliseconds since 1970.
     #[must_use]
     pub fn wall_clock(&self, index: NodeIndex) -> u64 {
-        wall_clock(self.origin, self.now, self.node(index).config.clock_offset)
-    }
-
-    /// Cuts every link between a node of `one` side and one of the `other`.
-    pub fn partition(&mut self, one: &[NodeIndex], other: &[NodeIndex], cut: Cut) {
-        for (here, there) in one.iter().flat_map(|here| other.iter().map(move |there| (*here, *there))) {
-            self.network.cut(here, there, cut);
-            if cut == Cut::Reset {
-                self.tear(here, there);
-                self.tear(there, here);
-            }
-        }
+        wall_clock(self.origin, self.now, self.node(index).clock_offset())
     }
 
     /// Bytes that nobody has drawn before.
@@ -212,15 +228,16 @@ impl Mesh {
         self.random.bytes()
     }
 
-    /// How two nodes are separated, if they are.
-    #[must_use]
-    pub fn cut_between(&self, one: NodeIndex, other: NodeIndex) -> Option<Cut> {
-        self.network.between(one, other)
+    /// Has [`Output::Woken`] come `after` some time, unless the process of `node` ends before; gives its ticket.
+    pub fn wake(&mut self, node: NodeIndex, after: Time) -> u64 {
+        let ticket = self.ticket();
+        self.schedule(self.now + after, node, Event::Woken { ticket });
+        ticket
     }
 
-    /// Mends every cut.
-    pub fn heal(&mut self) {
-        self.network.heal();
+    fn tell_layout(&mut self, node: NodeIndex, event: LayoutEvent) {
+        let held = self.node(node).held_content(event);
+        self.outputs.push(Output::Layout { node, event, held });
     }
 
     fn node_mut(&mut self, index: NodeIndex) -> &mut Node {
@@ -263,6 +280,8 @@ impl Mesh {
             Event::PingTimeout { peer, sequence } => self.ping_timeout(node, peer, sequence),
             Event::Computed { ticket, computed } => self.computed(node, ticket, *computed),
             Event::Dialled { ticket, place, outcome } => self.dialled(node, ticket, place, outcome),
+            Event::Linked { to, boot } => self.linked(node, to, boot),
+            Event::Woken { ticket } => self.outputs.push(Output::Woken { ticket }),
         }
     }
 

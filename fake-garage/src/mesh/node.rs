@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
-use super::Time;
 use super::connect::{Knock, OpenAttempts};
 use super::events::Event;
 use super::peer::Peer;
-use crate::layout::{ConsistencyMode, GossipDigest, LayoutHistory, LocalLayout, NodeId, SyncRound};
+use super::{HeldContent, Time};
+use crate::layout::{
+    ConsistencyMode, GossipDigest, Held, LayoutEvent, LayoutHistory, LocalLayout, NodeId, SyncRound,
+};
 
 /// Place of a node in its mesh; it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,6 +82,8 @@ pub enum Process {
 pub(super) struct Files {
     pub(super) layout: Option<LayoutHistory>,
     pub(super) peers: Vec<(NodeId, SocketAddr)>,
+    /// The last purge of the layout file that was carried out, by its name.
+    pub(super) purged: Option<String>,
 }
 
 /// A node of a mesh.
@@ -92,6 +96,9 @@ pub struct Node {
     pub(super) boot: u64,
     pub(super) started: Time,
     pub(super) incarnation: u64,
+    /// How many milliseconds its wall clock was set ahead since it was configured.
+    pub(super) skew: Option<i64>,
+    pub(super) held: Held,
     pub(super) layout: LocalLayout,
     /// The state as it was last sent, shared by its messages.
     pub(super) snapshot: OnceLock<Arc<LayoutHistory>>,
@@ -138,6 +145,18 @@ impl Node {
         matches!(self.process, Process::Running)
     }
 
+    /// Whether its process has ended.
+    #[must_use]
+    pub const fn has_ended(&self) -> bool {
+        matches!(self.process, Process::Ended { .. })
+    }
+
+    /// How often its process was started.
+    #[must_use]
+    pub const fn boot(&self) -> u64 {
+        self.boot
+    }
+
     /// How often its layout began anew.
     #[must_use]
     pub const fn incarnation(&self) -> u64 {
@@ -166,6 +185,48 @@ impl Node {
     #[must_use]
     pub fn layout_digest(&self) -> &str {
         self.digest.get_or_init(|| self.layout.history().digest().to_string())
+    }
+
+    /// How many milliseconds its wall clock is ahead.
+    #[must_use]
+    pub const fn clock_offset(&self) -> i64 {
+        match self.skew {
+            Some(skew) => skew,
+            None => self.config.clock_offset,
+        }
+    }
+
+    /// Which of its own trackers it does not raise for now.
+    #[must_use]
+    pub const fn held(&self) -> Held {
+        self.held
+    }
+
+    /// Begins with `history`. What is held stays held.
+    pub(super) fn start_layout(&mut self, history: LayoutHistory) {
+        self.layout = LocalLayout::start(self.id, self.config.mode, history);
+        if self.held.any() {
+            self.layout.hold(self.held);
+        }
+        self.layout_changed();
+    }
+
+    /// What the node holds of the version that `event` is about.
+    pub(super) fn held_content(&self, event: LayoutEvent) -> HeldContent {
+        let history = self.layout.history();
+        let number = match event {
+            LayoutEvent::Conflict { version, .. }
+            | LayoutEvent::Dropped { version, .. }
+            | LayoutEvent::Retired { version } => version,
+            LayoutEvent::Applied { to, .. }
+            | LayoutEvent::Merged { to, .. }
+            | LayoutEvent::Replaced { to, .. } => to,
+            LayoutEvent::Reverted | LayoutEvent::Reset { .. } => history.current().number,
+        };
+        let versions = history.live().iter().rev().chain(history.old().iter().rev());
+        let version = versions.into_iter().find(|version| version.number == number);
+        let content = version.unwrap_or_else(|| history.current()).digest();
+        HeldContent { content, layout: self.layout_digest().to_owned() }
     }
 
     pub(super) fn snapshot(&self) -> Arc<LayoutHistory> {

@@ -44,6 +44,8 @@ pub struct Pacing {
     pub redial: Duration,
     /// Time after which a connection that is not answered is given up.
     pub dial_timeout: Duration,
+    /// Time after which a call on another node that is not answered has failed.
+    pub rpc_timeout: Duration,
     /// Time between two writes of the peer list.
     pub save_peers: Duration,
 }
@@ -82,6 +84,7 @@ impl Pacing {
             status_eager: ms(50),
             redial: ms(1000),
             dial_timeout: ms(1000),
+            rpc_timeout: ms(30_000),
             save_peers: ms(1000),
         }
     }
@@ -109,6 +112,7 @@ impl Pacing {
             status_eager: ms(10_000),
             redial: ms(30_000),
             dial_timeout: ms(10_000),
+            rpc_timeout: ms(300_000),
             save_peers: ms(60_000),
         }
     }

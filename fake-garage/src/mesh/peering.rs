@@ -10,7 +10,7 @@ use super::events::{Event, Message};
 use super::node::NodeIndex;
 use super::pacing::{DIAL_FAILURES, PING_FAILURES};
 use super::peer::{Fate, Link, Peer};
-use super::{Cut, Mesh, Node, Process, Sender, Time};
+use super::{Cut, Mesh, Node, Output, Process, Sender, Time};
 use crate::layout::NodeId;
 
 /// What happens to an attempt to connect to a node.
@@ -36,7 +36,7 @@ impl Mesh {
         let alive = |node: &Node| !matches!(node.process, Process::Ended { .. });
         let there = self.nodes().find(|(_, node)| node.config.address == address.ip() && alive(node));
         let Some((index, node)) = there else { return Reach::Refused };
-        match self.network.between(from, index) {
+        match self.cut_between(from, index) {
             Some(Cut::Reset) => return Reach::Refused,
             Some(Cut::Silent) => return Reach::Vanishes,
             None => {}
@@ -117,10 +117,10 @@ impl Mesh {
     }
 
     fn deliver(&mut self, from: NodeIndex, to: NodeIndex, boot: u64, message: Message) {
-        if self.network.between(from, to).is_some() {
+        if self.cut_between(from, to).is_some() {
             return;
         }
-        let mut delay = self.random.duration(&self.pacing.delivery);
+        let mut delay = self.random.duration(&self.pacing.delivery) + self.extra_delay(from, to);
         if self.pacing.delayed_per_mille > 0 && self.random.chance(self.pacing.delayed_per_mille) {
             delay += self.pacing.delivery_delay;
         }
@@ -136,6 +136,7 @@ impl Mesh {
         let now = self.now;
         if let Some(peer) = self.node_mut(node).peers.get_mut(&peer).filter(|peer| peer.is_up()) {
             peer.disconnected(now);
+            self.outputs.push(Output::Disconnected { node });
         }
         self.expect_peering(node);
     }
@@ -210,12 +211,17 @@ impl Mesh {
 
     fn dial(&mut self, index: NodeIndex, id: NodeId, address: SocketAddr, failures: u32) {
         let failed_at = match self.reach(index, id, address) {
-            Reach::Answers(to) => return self.link(index, to),
-            Reach::Silent(to) => {
-                let boot = self.node(to).boot;
-                if let Some(peer) = self.node_mut(index).peers.get_mut(&id) {
-                    peer.link = Link::Dialling { boot };
+            Reach::Answers(to) => match self.handshake(index, to) {
+                Some(Time::ZERO) => return self.link(index, to),
+                Some(time) => {
+                    let boot = self.await_link(index, to);
+                    self.schedule(self.now + time, index, Event::Linked { to, boot });
+                    return;
                 }
+                None => self.now + self.pacing.dial_timeout,
+            },
+            Reach::Silent(to) => {
+                self.await_link(index, to);
                 return;
             }
             Reach::Vanishes => self.now + self.pacing.dial_timeout,
@@ -225,6 +231,42 @@ impl Mesh {
         let retry = (failures < DIAL_FAILURES).then(|| failed_at + self.pacing.redial);
         if let Some(peer) = self.node_mut(index).peers.get_mut(&id) {
             peer.link = Link::Down { failures, retry };
+        }
+    }
+
+    /// Extra time until a connection over slow links stands: one round trip for TCP, one for the handshake. `None`
+    /// where the first takes longer than is waited for it.
+    pub(super) fn handshake(&mut self, from: NodeIndex, to: NodeIndex) -> Option<Time> {
+        let opened = self.extra_round_trip(from, to);
+        let known = self.extra_round_trip(from, to);
+        (opened <= self.pacing.dial_timeout).then(|| opened + known)
+    }
+
+    fn await_link(&mut self, from: NodeIndex, to: NodeIndex) -> u64 {
+        let (id, boot) = (self.node(to).id, self.node(to).boot);
+        if let Some(peer) = self.node_mut(from).peers.get_mut(&id) {
+            peer.link = Link::Dialling { boot };
+        }
+        boot
+    }
+
+    /// A connection over slow links would stand now, if everything is as it was.
+    pub(super) fn linked(&mut self, from: NodeIndex, to: NodeIndex, boot: u64) {
+        let (id, now) = (self.node(to).id, self.now);
+        let dialling = |peer: &Peer| peer.link == Link::Dialling { boot };
+        if !self.node(from).peers.get(&id).is_some_and(dialling) {
+            return;
+        }
+        match self.reach(from, id, self.node(to).config.rpc_address()) {
+            Reach::Answers(_) => self.link(from, to),
+            // It will be let in when the process goes on.
+            Reach::Silent(_) => {}
+            _ => {
+                if let Some(peer) = self.node_mut(from).peers.get_mut(&id) {
+                    peer.disconnected(now);
+                }
+                self.expect_peering(from);
+            }
         }
     }
 
@@ -245,9 +287,10 @@ impl Mesh {
     }
 
     pub(super) fn ponged(&mut self, node: NodeIndex, from: Sender, sequence: u64, peers: u64) {
-        let (now, id) = (self.now, self.node(from.index).id);
+        let (now, id, timeout) = (self.now, self.node(from.index).id, self.pacing.ping_timeout);
         if let Some(peer) = self.node_mut(node).peers.get_mut(&id)
             && sequence == peer.pings
+            && peer.pinged.is_some_and(|at| now <= at + timeout)
         {
             peer.last_seen = Some(now);
             peer.failed_pings = 0;

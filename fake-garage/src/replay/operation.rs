@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::layout::ConsistencyMode;
+use super::script::LONGEST_MS;
+use crate::layout::{ConsistencyMode, LARGEST_FACTOR};
 
 /// Something that is done to nodes, or expected of them.
 #[derive(Debug, Clone, Deserialize)]
@@ -76,6 +77,37 @@ pub enum Operation {
     },
     /// A remark.
     Note {},
+}
+
+/// No clock is off by more: ten years.
+const LARGEST_OFFSET_MS: u64 = 10 * 365 * 24 * 60 * 60 * 1000;
+
+impl Operation {
+    /// What is wrong with its numbers, if anything.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Start { config, clock_offset_ms, .. } => {
+                config.check()?;
+                match clock_offset_ms.values().find(|offset| offset.unsigned_abs() > LARGEST_OFFSET_MS) {
+                    Some(offset) => Err(format!("clock_offset_ms {offset} is more than ten years")),
+                    None => Ok(()),
+                }
+            }
+            Self::Restart { config: Some(config), .. } => config.check(),
+            Self::ExpectExit { within_ms, .. } if *within_ms > LONGEST_MS => {
+                Err(format!("within_ms {within_ms} is more than a day"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl ScriptConfig {
+    fn check(&self) -> Result<(), String> {
+        let factor = self.replication_factor;
+        let good = (1..=LARGEST_FACTOR).contains(&factor);
+        if good { Ok(()) } else { Err(format!("replication_factor {factor} is not from 1 to {LARGEST_FACTOR}")) }
+    }
 }
 
 /// Configuration of nodes.

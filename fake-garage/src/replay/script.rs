@@ -10,6 +10,9 @@ use serde_json::value::RawValue;
 pub use super::operation::{Operation, ScriptConfig, ScriptCut, ScriptLoss};
 use crate::layout::NodeId;
 
+/// No session lasts longer: a moment beyond it is a mistake, and would take as long to get to.
+pub(super) const LONGEST_MS: u64 = 24 * 60 * 60 * 1000;
+
 /// Name of the format.
 pub const FORMAT: &str = "garage-conformance/1";
 
@@ -186,6 +189,9 @@ impl Script {
             if step.at_ms < before {
                 return Err(problem(format!("at_ms goes back from {before} to {}", step.at_ms)));
             }
+            if step.at_ms > LONGEST_MS {
+                return Err(problem(format!("at_ms {} is more than a day", step.at_ms)));
+            }
             before = step.at_ms;
             steps.push(step.read(&raw.nodes).map_err(problem)?);
         }
@@ -209,6 +215,9 @@ impl RawStep {
             }
             _ => return Err("needs either `do`, or `node`, `request` and `expect`".to_owned()),
         };
+        if let Action::Operation(operation) = &action {
+            operation.check()?;
+        }
         match action.names().into_iter().find(|name| !nodes.contains_key(*name)) {
             Some(name) => Err(format!("there is no node `{name}`")),
             None => Ok(Step { at_ms: self.at_ms, action }),
@@ -298,5 +307,17 @@ mod tests {
                 .contains("step 1: at_ms goes back")
         );
         assert!(refused(r#"{"at_ms":0}"#).contains("step 0: needs either"));
+        let config = r#""config":{"replication_factor":0}"#;
+        assert!(
+            refused(&format!(r#"{{"at_ms":0,"do":{{"op":"start","nodes":[],{config}}}}}"#))
+                .contains("step 0: replication_factor 0 is not from 1 to 256")
+        );
+        assert!(
+            refused(r#"{"at_ms":0,"do":{"op":"expect-exit","node":"n","code":1,"within_ms":86400001}}"#)
+                .contains("step 0: within_ms 86400001 is more than a day")
+        );
+        assert!(
+            refused(r#"{"at_ms":86400001,"do":{"op":"heal"}}"#).contains("step 0: at_ms 86400001 is more than")
+        );
     }
 }

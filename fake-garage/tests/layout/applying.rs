@@ -108,7 +108,13 @@ fn capture_23_an_own_version_is_dropped_if_another_one_came_first() {
     apply(&mut there, 13);
     send(&there, &mut here);
     let merge = here.adopt(&computed.history);
-    assert!(merge.events.contains(&LayoutEvent::Dropped { version: 2 }), "{:?}", merge.events);
+    assert!(
+        merge
+            .events
+            .contains(&LayoutEvent::Dropped { version: 2, other: computed.history.current().digest() }),
+        "{:?}",
+        merge.events
+    );
     assert!(here.current().role(X).is_none() && here.current().role(Y).is_some());
     assert_eq!(staged(&here), [], "and nothing tells that there was a change");
 }

@@ -66,9 +66,11 @@ fn rule_2_capture_08_of_two_versions_of_one_number_each_keeps_its_own() {
     apply(&mut here, 11);
     stage(&mut there, &[(Y, storage("b", 1))], 10);
     apply(&mut there, 11);
-    let conflict = LayoutEvent::Conflict { version: 2 };
-    assert!(send(&here, &mut there).events.contains(&conflict));
-    assert!(send(&there, &mut here).events.contains(&conflict));
+    let conflict_with =
+        |node: &LocalLayout| LayoutEvent::Conflict { version: 2, other: node.current().digest() };
+    let (with_here, with_there) = (conflict_with(&here), conflict_with(&there));
+    assert!(send(&here, &mut there).events.contains(&with_here));
+    assert!(send(&there, &mut here).events.contains(&with_there));
     settle(&mut [&mut here, &mut there]);
     assert!(here.current().role(X).is_some() && here.current().role(Y).is_none());
     assert!(there.current().role(Y).is_some() && there.current().role(X).is_none());
@@ -107,7 +109,11 @@ fn consequence_14_4_versions_that_differ_in_a_roles_time_only_are_different() {
         stage(node, &[(A1, storage("a", 100)), (A2, storage("a", 100))], now);
         apply(node, 10);
     }
-    assert!(send(&here, &mut there).events.contains(&LayoutEvent::Conflict { version: 1 }));
+    assert!(
+        send(&here, &mut there)
+            .events
+            .contains(&LayoutEvent::Conflict { version: 1, other: here.current().digest() })
+    );
 }
 
 #[test]

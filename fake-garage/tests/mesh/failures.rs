@@ -55,7 +55,7 @@ fn capture_08_sites_that_apply_apart_conflict_when_they_meet_and_the_next_versio
     // The digest does not tell; only a full state does.
     world.stage(0, &[(1, 90)]);
     world.pass(ms(50));
-    assert!(world.events(2).contains(&LayoutEvent::Conflict { version: 2 }));
+    assert!(world.events(2).iter().any(|event| matches!(event, LayoutEvent::Conflict { version: 2, .. })));
     assert!(world.told.iter().any(
         |output| matches!(output, Output::Log { line, .. } if line.contains("Inconsistent layout histories"))
     ));
@@ -88,6 +88,19 @@ fn capture_11_a_lost_layout_file_comes_back_from_the_peers_as_a_new_incarnation(
     world.mesh.start(node);
     assert_eq!((world.version(0), world.mesh.node(node).incarnation()), (0, 1));
     world.wait_until(ms(26_000), |mesh| mesh.node(node).layout().current().number == 1);
+}
+
+#[test]
+fn a_named_purge_takes_the_layout_file_away_once() {
+    let mut world = World::with_layout(Pacing::fast(), 1);
+    let node = world.nodes[0];
+    let mut restart = |purge: &str| {
+        world.mesh.stop(node);
+        world.mesh.purge_layout_once(node, purge);
+        world.mesh.start(node);
+        world.mesh.node(node).incarnation()
+    };
+    assert_eq!((restart("one"), restart("one"), restart("two")), (1, 1, 2));
 }
 
 #[test]

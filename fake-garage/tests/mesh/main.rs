@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod failures;
+mod faults;
 mod races;
 mod settling;
+mod table;
 mod world;

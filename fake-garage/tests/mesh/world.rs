@@ -125,7 +125,7 @@ impl World {
 
     pub(crate) fn events(&self, at: usize) -> Vec<LayoutEvent> {
         let of_node = |output: &Output| match output {
-            Output::Layout { node, event } if *node == self.nodes[at] => Some(*event),
+            Output::Layout { node, event, .. } if *node == self.nodes[at] => Some(*event),
             _ => None,
         };
         self.told.iter().filter_map(of_node).collect()

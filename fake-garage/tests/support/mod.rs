@@ -1,7 +1,6 @@
 //! A hub for tests, and a client for it.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use fake_garage::mesh::Pacing;
 use fake_garage::{ControlToken, Hub, NodeNetwork, Options, ServeError};
@@ -10,6 +9,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+pub(crate) mod network;
+use network::network;
 
 /// Token of the control API.
 pub(crate) const CONTROL: &str = "control-token";
@@ -24,14 +26,6 @@ pub(crate) struct TestHub {
     folder: TempDir,
     stop: oneshot::Sender<()>,
     running: JoinHandle<Result<(), ServeError>>,
-}
-
-/// Test processes run side by side: each takes a network of its own from its process number.
-fn network() -> [u8; 2] {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let place = std::process::id().wrapping_mul(31).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
-    let [.., high, low] = place.to_be_bytes();
-    [16 + high % 200, low]
 }
 
 impl TestHub {

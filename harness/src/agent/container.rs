@@ -17,6 +17,7 @@ use crate::site::Site;
 pub fn resolve(site: Site, pod: &Pod, contents: &Contents) -> Result<PodStart, Missing> {
     let spec = pod.spec.clone().unwrap_or_default();
     let container = spec.containers.first().cloned().unwrap_or_default();
+    let init_commands = spec.init_containers.into_iter().flatten().map(command_line).collect();
     let volumes: BTreeMap<String, Volume> =
         spec.volumes.into_iter().flatten().map(|volume| (volume.name.clone(), volume)).collect();
     Ok(PodStart {
@@ -24,8 +25,14 @@ pub fn resolve(site: Site, pod: &Pod, contents: &Contents) -> Result<PodStart, M
         uid: pod.metadata.uid.clone().unwrap_or_default(),
         labels: pod.metadata.labels.clone().unwrap_or_default(),
         env: environment(pod, &container, contents)?,
+        init_commands,
         files: files(&container, &volumes, contents)?,
     })
+}
+
+fn command_line(container: Container) -> (String, Vec<String>) {
+    let command = container.command.into_iter().flatten().chain(container.args.into_iter().flatten());
+    (container.name, command.collect())
 }
 
 fn environment(

@@ -111,8 +111,8 @@ pub(super) mod tests {
     }
 
     fn start(uid: &str) -> PodStart {
-        let (labels, env, files) = Default::default();
-        PodStart { name: name(), uid: uid.into(), labels, env, files }
+        let (labels, env, init_commands, files) = Default::default();
+        PodStart { name: name(), uid: uid.into(), labels, env, init_commands, files }
     }
 
     fn present(uids: &[&str]) -> Vec<Arc<Pod>> {

@@ -29,6 +29,8 @@ pub struct PodStart {
     pub labels: BTreeMap<String, String>,
     /// Environment of its first container. Values that depend on the pod's address are not in it.
     pub env: BTreeMap<String, String>,
+    /// Command lines of its init containers, by their names.
+    pub init_commands: BTreeMap<String, Vec<String>>,
     /// Content of ConfigMap and Secret volumes of its first container, by absolute path.
     pub files: BTreeMap<String, Vec<u8>>,
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::facts::{LAYOUT_SEEN, LayoutSeen, SeenRole};
 use super::mesh::Mesh;
-use crate::failure::Failure;
+use crate::failure::{BoxError, Failure};
 use crate::history::Recorder;
 use crate::site::Site;
 
@@ -22,6 +22,12 @@ pub struct Layout {
     pub version: u64,
     /// Roles, sorted by node.
     pub roles: Vec<LayoutRole>,
+    /// Role changes that are staged.
+    #[serde(default)]
+    pub staged_role_changes: Vec<serde_json::Value>,
+    /// The parameters in force.
+    #[serde(default)]
+    pub parameters: serde_json::Value,
 }
 
 /// A role in a layout.
@@ -33,6 +39,9 @@ pub struct LayoutRole {
     pub zone: String,
     /// Bytes; none for a gateway.
     pub capacity: Option<u64>,
+    /// Tags.
+    #[serde(default)]
+    pub tags: Vec<String>,
 }
 
 impl Layout {
@@ -60,4 +69,23 @@ async fn read(mesh: &Mesh, address: &str) -> Result<Layout, reqwest::Error> {
     let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
     let url = format!("http://{address}:3903/v2/GetClusterLayout");
     http.get(url).bearer_auth(mesh.harness_token()).send().await?.error_for_status()?.json().await
+}
+
+/// A person calls the admin API of the node at `address`: `path` without its version, a JSON body. The answer is
+/// returned; one that is no JSON as null.
+pub async fn by_hand(
+    mesh: &Mesh,
+    address: &str,
+    path: &str,
+    body: &serde_json::Value,
+) -> Result<serde_json::Value, BoxError> {
+    let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
+    let url = format!("http://{address}:3903/v2/{path}");
+    let answer = http.post(url).bearer_auth(mesh.human_token()).json(body).send().await?;
+    let status = answer.status();
+    let text = answer.text().await?;
+    if !status.is_success() {
+        return Err(format!("answered {status}: {text}").into());
+    }
+    Ok(serde_json::from_str(&text).unwrap_or_default())
 }

@@ -73,6 +73,9 @@ pub struct NodeSpec {
     pub consistency_mode: String,
     /// Its host name.
     pub hostname: String,
+    /// Name of a purge of the layout file, carried out before the start, once for each name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purge_layout: Option<String>,
 }
 
 impl fmt::Debug for NodeSpec {
@@ -169,6 +172,35 @@ impl Hub {
     ) -> Result<(), HubError> {
         let body = serde_json::json!({ "names": names });
         self.call(Method::PUT, format!("/routes/{site}"), Some(body)).await.map(drop)
+    }
+
+    /// Injects a fault: an object with an `action`, as the hub's control API takes it.
+    pub async fn fault(&self, fault: &Value) -> Result<(), HubError> {
+        self.call(Method::POST, "/faults".to_owned(), Some(fault.clone())).await.map(drop)
+    }
+
+    /// Adds a rule on single calls, and returns its number.
+    pub async fn add_rule(&self, rule: &Value) -> Result<u64, HubError> {
+        let path = "/rules".to_owned();
+        let answer = self.call(Method::POST, path.clone(), Some(rule.clone())).await?;
+        let answer: Value = answer.json().await.map_err(|source| HubError::Unreachable {
+            method: Method::POST,
+            path,
+            source,
+        })?;
+        Ok(answer["id"].as_u64().unwrap_or_default())
+    }
+
+    /// Removes a rule. One that is not known is fine: it may have ended by itself.
+    pub async fn remove_rule(&self, id: u64) -> Result<(), HubError> {
+        self.delete(format!("/rules/{id}")).await
+    }
+
+    /// All rules, each with how often it acted.
+    pub async fn rules(&self) -> Result<Value, HubError> {
+        let path = "/rules".to_owned();
+        let answer = self.call(Method::GET, path.clone(), None).await?;
+        answer.json().await.map_err(|source| HubError::Unreachable { method: Method::GET, path, source })
     }
 
     async fn delete(&self, path: String) -> Result<(), HubError> {

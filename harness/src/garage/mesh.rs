@@ -11,6 +11,9 @@ use crate::site::Site;
 /// The caller name of the harness itself.
 pub const HARNESS: &str = "harness";
 
+/// The caller name of a person who changes things by hand.
+pub const HUMAN: &str = "human";
+
 /// A mesh: every node that knows its secret belongs to it. Every caller has a token of its own per site it calls,
 /// so the journal can tell who called whom (operator contract §10.2).
 #[derive(Clone)]
@@ -39,6 +42,7 @@ impl Mesh {
             }
         }
         tokens.push(caller_token(HARNESS, "*"));
+        tokens.push(caller_token(HUMAN, "*"));
         Self { name: name.into(), rpc_secret: secret(), tokens }
     }
 
@@ -52,6 +56,12 @@ impl Mesh {
     #[must_use]
     pub fn harness_token(&self) -> &str {
         self.token_of(HARNESS, "*")
+    }
+
+    /// The token with which a person calls any node.
+    #[must_use]
+    pub fn human_token(&self) -> &str {
+        self.token_of(HUMAN, "*")
     }
 
     /// Everything that may call, for the hub.
@@ -97,7 +107,7 @@ mod tests {
     fn every_caller_has_a_token_of_its_own_for_every_target() {
         let mesh = Mesh::new("m");
         let tokens: BTreeSet<&str> = mesh.tokens().iter().map(|token| token.token.as_str()).collect();
-        assert_eq!(tokens.len(), 5);
+        assert_eq!(tokens.len(), 6);
         assert!(tokens.contains(mesh.token(Site::West, Site::East)));
         assert_ne!(mesh.token(Site::West, Site::East), mesh.token(Site::East, Site::East));
     }

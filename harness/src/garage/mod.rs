@@ -11,6 +11,7 @@
 //! | [`hub`] | the client of the hub's control API |
 //! | [`objects`] | the operator's kinds, from outside |
 //! | [`progress`] | the reconcile witness |
+//! | [`metrics`] | what the operators' metrics say, into the history |
 //! | [`admin`] | the harness's own reads of a node |
 
 pub mod admin;
@@ -19,8 +20,10 @@ pub mod evidence;
 pub mod facts;
 pub mod hub;
 pub mod mesh;
+pub mod metrics;
 pub mod objects;
 pub mod progress;
 pub mod role;
 pub mod runtime;
+pub mod stage;
 pub mod system;

@@ -53,11 +53,17 @@ pub async fn completes_reconciles(
         poke(site, &clusters, cluster, number).await?;
         try_join_all(nodes.iter().map(|node| poke(site, &garage_nodes, node, number))).await?;
         await_reconciles(scope, mesh, site, poked, 1 + nodes.len()).await?;
+        super::metrics::record(scope).await;
     }
     if times > 1 {
         scope.recorder.state(facts::QUIET, json!(facts::Quiet { on: false }));
     }
     Ok(())
+}
+
+/// Waits until the operator of `site` has looked at everything once more by itself: nobody nudges it.
+pub async fn looks_again(scope: &Scope, mesh: &Mesh, site: Site) -> Result<(), Failure> {
+    await_reconciles(scope, mesh, site, Moment::now(), 1).await
 }
 
 async fn poke(site: Site, api: &Api<DynamicObject>, name: &str, number: u32) -> Result<(), Failure> {

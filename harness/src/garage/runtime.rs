@@ -12,6 +12,9 @@ use crate::{
     site::Site,
 };
 
+/// Init container that removes the layout file once, in a migration of the replication factor (operator contract §5.9).
+const PURGE: &str = "purge-cluster-layout";
+
 /// Where Garage looks for its configuration unless it is told (Garage documentation, "Configuration file format").
 const DEFAULT_CONFIGURATION: &str = "/etc/garage.toml";
 
@@ -136,6 +139,7 @@ fn node_spec(pod: &PodStart) -> Result<NodeSpec, GaragePodError> {
         replication_factor,
         consistency_mode,
         hostname: pod.name.pod.clone(),
+        purge_layout: pod.init_commands.get(PURGE).map(|command| command.join(" ")),
     })
 }
 
@@ -173,6 +177,7 @@ mod tests {
             uid: "u".into(),
             labels: BTreeMap::new(),
             env: env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            init_commands: BTreeMap::new(),
             files: files.iter().map(|(path, text)| ((*path).into(), text.as_bytes().to_vec())).collect(),
         }
     }
@@ -194,8 +199,19 @@ mod tests {
             replication_factor: 2,
             consistency_mode: "consistent".into(),
             hostname: "garage-0".into(),
+            purge_layout: None,
         };
         assert!(spec == expected, "{spec:?}");
+    }
+
+    #[test]
+    fn an_init_container_that_purges_the_layout_is_known_by_its_command_line() {
+        let files = [("/etc/garage.toml", CONFIGURATION), ("/secrets/rpc", "r")];
+        let mut pod = pod(&[], &files);
+        pod.init_commands.insert("other".into(), vec!["rm".into()]);
+        assert_eq!(node_spec(&pod).unwrap().purge_layout, None);
+        pod.init_commands.insert(PURGE.into(), vec!["purge-layout".into(), "--once=2-7".into()]);
+        assert_eq!(node_spec(&pod).unwrap().purge_layout.as_deref(), Some("purge-layout --once=2-7"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::hub::Hub;
 use super::mesh::Mesh;
 use super::objects;
 use super::role::Role;
+use super::stage::Stage;
 use crate::checks::Check;
 use crate::failure::Failure;
 use crate::scenario::{Cell, Scope, System};
@@ -40,16 +41,16 @@ impl Garage {
 }
 
 impl System for Garage {
-    type Stage = Mesh;
+    type Stage = Stage;
 
-    fn open<'a>(&'a self, scope: &'a Scope, cell: &'a Cell) -> BoxFuture<'a, Result<Mesh, Failure>> {
+    fn open<'a>(&'a self, scope: &'a Scope, cell: &'a Cell) -> BoxFuture<'a, Result<Stage, Failure>> {
         async move {
             let mesh = Mesh::new(Self::mesh_name(&scope.namespace));
             declare_roles(scope, &roles_of(cell));
             let registered = self.hub.put_mesh(&mesh.name, &mesh.rpc_secret_digest(), mesh.tokens()).await;
             registered
                 .map_err(|error| Failure::harness(Site::East, "register the mesh at the hub", error))?;
-            Ok(mesh)
+            Ok(Stage { mesh, hub: self.hub.clone() })
         }
         .boxed()
     }
@@ -58,9 +59,15 @@ impl System for Garage {
         super::evidence::save(scope, passed).boxed()
     }
 
-    fn close<'a>(&'a self, scope: &'a Scope, _mesh: Option<&'a Mesh>) -> BoxFuture<'a, Result<(), Failure>> {
+    fn close<'a>(
+        &'a self,
+        scope: &'a Scope,
+        _stage: Option<&'a Stage>,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         async move {
+            super::metrics::record(scope).await;
             try_join(remove_objects(scope, Site::East), remove_objects(scope, Site::West)).await?;
+            super::metrics::record(scope).await;
             let forgotten = self.hub.delete_mesh(&Self::mesh_name(&scope.namespace)).await;
             forgotten.map_err(|error| Failure::harness(Site::East, "end the mesh", error))
         }

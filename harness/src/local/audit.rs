@@ -1,6 +1,9 @@
 //! Reading an API server's audit log.
 
-use std::{fs, io, path::Path};
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use onewriter_history::{Audit, Event, Moment, State};
@@ -62,24 +65,91 @@ struct Status {
 ///
 /// Entries know wall time only; `now`, one moment on both clocks, places them on the other.
 pub fn read(path: &Path, site: Site, now: &Moment) -> Result<AuditLog, LocalError> {
-    read_with(path, site, now, &|_, _| Vec::new())
-}
-
-/// What a system under test wants to know of an entry and of the object that the server answered with.
-pub type Facts<'a> = &'a dyn Fn(&Audit, &Value) -> Vec<State>;
-
-/// Like [`read`], with `facts` about each entry after it, as state events of the same moment.
-pub fn read_with(path: &Path, site: Site, now: &Moment, facts: Facts<'_>) -> Result<AuditLog, LocalError> {
     let text = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(source) => return Err(LocalError::File { action: "read", path: path.to_owned(), source }),
     };
-    parse_with(&text, site, now, facts).map_err(|(line, source)| LocalError::Audit {
+    parse(&text, site, now).map_err(|(line, source)| LocalError::Audit {
         path: path.to_owned(),
         line,
         source,
     })
+}
+
+/// What a system under test wants to know of an entry and of the object that the server answered with.
+pub type Facts<'a> = &'a dyn Fn(&Audit, &Value) -> Vec<State>;
+
+/// The entries of an audit log, one at a time, each with `facts` about it after it, as state events of the same moment.
+pub struct Entries<'a> {
+    input: Option<BufReader<File>>,
+    path: PathBuf,
+    site: Site,
+    now: Moment,
+    facts: Facts<'a>,
+    line: usize,
+    ready: VecDeque<(Moment, Event)>,
+}
+
+impl std::fmt::Debug for Entries<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entries").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Entries<'a> {
+    /// Opens the audit log of `site` at `path`, as [`read`] would read it.
+    pub fn open(path: &Path, site: Site, now: Moment, facts: Facts<'a>) -> Result<Self, LocalError> {
+        let input = match File::open(path) {
+            Ok(file) => Some(BufReader::new(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(source) => return Err(LocalError::File { action: "read", path: path.to_owned(), source }),
+        };
+        Ok(Self { input, path: path.to_owned(), site, now, facts, line: 0, ready: VecDeque::new() })
+    }
+
+    /// Reads the next line that ends. The last one without an end is still being written, or torn.
+    fn read_line(&mut self) -> Result<bool, LocalError> {
+        let Some(input) = &mut self.input else { return Ok(false) };
+        let mut line = Vec::new();
+        let read = input.read_until(b'\n', &mut line);
+        read.map_err(|source| LocalError::File { action: "read", path: self.path.clone(), source })?;
+        if line.pop() != Some(b'\n') {
+            self.input = None;
+            return Ok(false);
+        }
+        self.line += 1;
+        if !line.is_empty() {
+            let events = events_of(&line, self.site, &self.now, self.facts);
+            let (path, line) = (&self.path, self.line);
+            self.ready.extend(events.map_err(|source| LocalError::Audit {
+                path: path.clone(),
+                line,
+                source,
+            })?);
+        }
+        Ok(true)
+    }
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Result<(Moment, Event), LocalError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(Ok(event));
+            }
+            match self.read_line() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => {
+                    self.input = None;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
 }
 
 /// Reads the text of an audit log. What follows the last line end is a torn line, and no entry.
@@ -87,29 +157,32 @@ pub fn read_with(path: &Path, site: Site, now: &Moment, facts: Facts<'_>) -> Res
 /// # Errors
 /// The number of the first broken line, from 1, and what is wrong with it.
 pub fn parse(text: &[u8], site: Site, now: &Moment) -> Result<AuditLog, (usize, serde_json::Error)> {
-    parse_with(text, site, now, &|_, _| Vec::new())
-}
-
-fn parse_with(
-    text: &[u8],
-    site: Site,
-    now: &Moment,
-    facts: Facts<'_>,
-) -> Result<AuditLog, (usize, serde_json::Error)> {
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let mut events = Vec::new();
     for (index, line) in text[..whole].split(|byte| *byte == b'\n').enumerate() {
         if !line.is_empty() {
-            let mut entry: Entry = serde_json::from_slice(line).map_err(|error| (index + 1, error))?;
-            let moment = now.of_wall(entry.stage_timestamp);
-            let object = entry.response_object.take();
-            let audit = entry.into_audit(site);
-            let known = object.map(|object| facts(&audit, &object)).unwrap_or_default();
-            events.push((moment, Event::Audit(audit)));
-            events.extend(known.into_iter().map(|state| (moment, Event::State(state))));
+            let read = events_of(line, site, now, &|_, _| Vec::new());
+            events.extend(read.map_err(|error| (index + 1, error))?);
         }
     }
     Ok(AuditLog { events, torn: whole < text.len() })
+}
+
+/// The entry on a line, and what `facts` tells of it.
+fn events_of(
+    line: &[u8],
+    site: Site,
+    now: &Moment,
+    facts: Facts<'_>,
+) -> Result<Vec<(Moment, Event)>, serde_json::Error> {
+    let mut entry: Entry = serde_json::from_slice(line)?;
+    let moment = now.of_wall(entry.stage_timestamp);
+    let object = entry.response_object.take();
+    let audit = entry.into_audit(site);
+    let known = object.map(|object| facts(&audit, &object)).unwrap_or_default();
+    let mut events = vec![(moment, Event::Audit(audit))];
+    events.extend(known.into_iter().map(|state| (moment, Event::State(state))));
+    Ok(events)
 }
 
 impl Entry {
@@ -193,9 +266,13 @@ mod tests {
             let mesh = audit.namespace.clone();
             vec![State { cell: None, mesh, subject: "kind".to_owned(), value: object["kind"].clone() }]
         };
-        let log = parse_with(format!("{line}\n").as_bytes(), Site::East, &now(), &kind).unwrap();
-        let [(first, Event::Audit(_)), (second, Event::State(state))] = &log.events[..] else {
-            panic!("{log:?}")
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        fs::write(&path, format!("{line}\n{{\"half")).unwrap();
+        let entries = Entries::open(&path, Site::East, now(), &kind).unwrap();
+        let events: Vec<_> = entries.collect::<Result<_, _>>().unwrap();
+        let [(first, Event::Audit(_)), (second, Event::State(state))] = &events[..] else {
+            panic!("{events:?}")
         };
         assert_eq!((first, state.value.as_str()), (second, Some("StatefulSet")));
     }

@@ -23,7 +23,7 @@ use super::{
     readiness,
 };
 use crate::{
-    process::{Child, Launch, Launcher},
+    process::{Child, Launch, LaunchError, Launcher, Revivable},
     site::Site,
     toolchain::Binaries,
 };
@@ -58,7 +58,7 @@ pub struct ControlPlane {
     kubeconfigs: BTreeMap<Identity, PathBuf>,
     audit_log: PathBuf,
     etcd: Child,
-    kube_apiserver: Child,
+    kube_apiserver: Revivable,
     kube_controller_manager: Child,
 }
 
@@ -91,10 +91,9 @@ impl ControlPlane {
         let etcd = plan.launch("etcd", program, arguments::etcd(layout), 200, &prepared.logs).await?;
         readiness::listening(plan.site, layout.store(), &etcd).await?;
         let program = &plan.binaries.kube_apiserver;
-        let kube_apiserver = plan
-            .launch("kube-apiserver", program, arguments::kube_apiserver(layout), 600, &prepared.logs)
-            .await?;
-        let running = [&etcd, &kube_apiserver];
+        let kube_apiserver = plan.revivable("kube-apiserver", program, layout, &prepared.logs).await?;
+        let server = kube_apiserver.child();
+        let running = [&etcd, &server];
         let admin = kubeconfig::client(&prepared.kubeconfigs[&Identity::Admin]).await?;
         readiness::api_server(plan.site, &admin, &running).await?;
         let mut objects = bootstrap::agent_access().to_vec();
@@ -105,7 +104,7 @@ impl ControlPlane {
         let program = &plan.binaries.kube_controller_manager;
         let kube_controller_manager =
             plan.launch("kube-controller-manager", program, arguments, 300, &prepared.logs).await?;
-        let running = [&etcd, &kube_apiserver, &kube_controller_manager];
+        let running = [&etcd, &server, &kube_controller_manager];
         readiness::controllers(plan.site, &admin, &running).await?;
         Ok(Self {
             site: plan.site,
@@ -150,13 +149,39 @@ impl ControlPlane {
     }
 
     /// Its programs.
-    pub fn programs(&self) -> [&Child; 3] {
-        [&self.etcd, &self.kube_apiserver, &self.kube_controller_manager]
+    pub fn programs(&self) -> [Child; 3] {
+        [self.etcd.clone(), self.kube_apiserver.child(), self.kube_controller_manager.clone()]
+    }
+
+    /// The API server, which can be ended on purpose and started again: clients lose their watches with it.
+    pub fn api_server(&self) -> &Revivable {
+        &self.kube_apiserver
+    }
+
+    /// Starts the API server again if it does not run, and waits until it answers.
+    pub async fn revive_api_server(&self) -> Result<(), LocalError> {
+        let revived = self.kube_apiserver.revive().await;
+        let server = revived.map_err(|source: LaunchError| LocalError::Launch { site: self.site, source })?;
+        let admin = self.client(Identity::Admin).await?;
+        readiness::api_server(self.site, &admin, &[&self.etcd, &server]).await
+    }
+
+    /// Waits until one of the programs ends by itself. Cancel safe.
+    pub async fn died(&self) -> Child {
+        let ended = |child: Child| async move {
+            child.exited().await;
+            child
+        };
+        tokio::select! {
+            child = ended(self.etcd.clone()) => child,
+            child = ended(self.kube_controller_manager.clone()) => child,
+            child = self.kube_apiserver.died() => child,
+        }
     }
 
     /// Waits until one of the programs ends by itself, and says which and how. Cancel safe.
     pub async fn ended(&self) -> LocalError {
-        first_end(self.site, &self.programs()).await
+        first_end(self.site, &self.programs().each_ref()).await
     }
 
     /// Stops the programs. The API server answers what it has begun, so that its audit log is complete; the others
@@ -164,7 +189,7 @@ impl ControlPlane {
     pub async fn stop(&self) {
         futures::join!(
             self.kube_controller_manager.stop(Duration::ZERO),
-            self.kube_apiserver.stop(STOP_GRACE),
+            self.kube_apiserver.end(STOP_GRACE),
         );
         self.etcd.stop(Duration::ZERO).await;
     }
@@ -235,15 +260,38 @@ impl Plan<'_> {
         memory_megabytes: u32,
         logs: &Path,
     ) -> Result<Child, LocalError> {
-        let launch = Launch {
+        let launch = self.launch_of(name, program, args, memory_megabytes, logs);
+        let child = self.launcher.launch(launch).await;
+        child.map_err(|source| LocalError::Launch { site: self.site, source })
+    }
+
+    async fn revivable(
+        &self,
+        name: &str,
+        program: &Path,
+        layout: &Layout,
+        logs: &Path,
+    ) -> Result<Revivable, LocalError> {
+        let launch = self.launch_of(name, program, arguments::kube_apiserver(layout), 600, logs);
+        let started = Revivable::start(self.launcher, launch).await;
+        started.map_err(|source| LocalError::Launch { site: self.site, source })
+    }
+
+    fn launch_of(
+        &self,
+        name: &str,
+        program: &Path,
+        args: Vec<std::ffi::OsString>,
+        memory_megabytes: u32,
+        logs: &Path,
+    ) -> Launch {
+        Launch {
             name: self.process_name(name),
             program: program.to_owned(),
             args,
             env: arguments::memory(memory_megabytes),
             log: logs.join(format!("{name}.log")),
-        };
-        let child = self.launcher.launch(launch).await;
-        child.map_err(|source| LocalError::Launch { site: self.site, source })
+        }
     }
 
     /// Stops what a failed start has left running.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
-use futures::future::{BoxFuture, select_all, try_join};
+use futures::future::{BoxFuture, try_join};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,12 +18,15 @@ use crate::agent::Agent;
 use crate::garage::runtime::GarageRuntime;
 use crate::local::{Identity, LocalPair, ServiceAccountName, Settings};
 use crate::process::Child;
+use crate::scenario::Disturbance;
 use crate::site::{PerSite, Site};
 use crate::supervisor::{AnyError, Context, LogTail, Pair, PartDeath, ProgressSink, Running, StartError};
 use crate::toolchain;
 
 /// How long an operator may take to stop by itself.
 const OPERATOR_GRACE: Duration = Duration::from_secs(5);
+/// How long an API server may take to answer what it has begun, before it is ended on purpose.
+const API_SERVER_GRACE: Duration = Duration::from_secs(2);
 /// How long the hub may take to stop by itself.
 const HUB_GRACE: Duration = Duration::from_secs(3);
 
@@ -34,6 +37,15 @@ pub struct PairOptions {
     /// The operator to run; none for the reference operator.
     #[serde(default)]
     pub operator_bin: Option<PathBuf>,
+    /// Further arguments for it.
+    #[serde(default)]
+    pub operator_args: Vec<String>,
+    /// Whether the operator has webhooks, and they are to be installed.
+    #[serde(default)]
+    pub webhooks: bool,
+    /// Where the random choices of the meshes come from.
+    #[serde(default)]
+    pub seed: u64,
 }
 
 /// Finds, or builds, the operator to run.
@@ -42,17 +54,23 @@ pub type ResolveOperator = fn(PairOptions, Context) -> BoxFuture<'static, Result
 /// Two local sites with a hub, an agent and the operator under test.
 #[derive(Debug)]
 pub struct Federation {
-    /// The operator's definitions and permissions.
+    /// The operator's definitions and permissions, without webhooks.
     pub manifests: Vec<Manifest>,
+    /// The same with webhooks.
+    pub webhook_manifests: Vec<Manifest>,
     /// Finds the operator.
     pub resolve_operator: ResolveOperator,
 }
 
 impl Pair for Federation {
     fn start(&self, context: Context) -> BoxFuture<'static, Result<Arc<dyn Running>, StartError>> {
-        let (manifests, resolve) = (self.manifests.clone(), self.resolve_operator);
+        let (plain, webhooks) = (self.manifests.clone(), self.webhook_manifests.clone());
+        let resolve = self.resolve_operator;
         async move {
-            let running = start(manifests, resolve, context).await.map_err(StartError::new)?;
+            let options: PairOptions =
+                serde_json::from_value(context.options.clone()).map_err(StartError::new)?;
+            let manifests = if options.webhooks { webhooks } else { plain };
+            let running = start(manifests, options, resolve, context).await.map_err(StartError::new)?;
             Ok(Arc::new(running) as Arc<dyn Running>)
         }
         .boxed()
@@ -80,16 +98,16 @@ impl Phases {
 
 async fn start(
     manifests: Vec<Manifest>,
+    options: PairOptions,
     resolve: ResolveOperator,
     context: Context,
 ) -> Result<RunningFederation, AnyError> {
     let mut phases = Phases::new();
-    let options: PairOptions = serde_json::from_value(context.options.clone())?;
     let objects = manifests::parse(&manifests)?;
     let progress = |part| SinkProgress { part, sink: context.progress.clone() };
     let environment = toolchain::Environment::of_process()?;
     let binaries = toolchain::prepare(&environment, &context.launcher, &progress("programs")).await?;
-    let program = resolve(options, context.clone()).await?;
+    let program = resolve(options.clone(), context.clone()).await?;
     phases.ended("prepare");
     let settings = Settings {
         folder: context.folder.join("sites"),
@@ -101,14 +119,14 @@ async fn start(
         objects,
     };
     let run = context.addresses.to_string();
-    let hub = hub::start(&context.launcher, &context.folder, context.addresses, &run);
+    let hub = hub::start(&context.launcher, &context.folder, context.addresses, &run, options.seed);
     let sites = async {
         let progress = progress("sites");
         LocalPair::start(&context.launcher, &binaries, &settings, &progress).await.map_err(AnyError::from)
     };
     let (hub, sites) = try_join(hub, sites).await?;
     phases.ended("sites");
-    let running = RunningFederation::furnish(context, program, hub, sites).await?;
+    let running = RunningFederation::furnish(context, program, &options, hub, sites).await?;
     phases.ended("operators");
     Ok(running.timed(phases.durations_ms))
 }
@@ -121,8 +139,8 @@ struct RunningFederation {
     agent: Agent,
     operators: PerSite<RunningOperator>,
     description: PairDescription,
-    /// Names of parts whose end was told already.
-    told: Mutex<Vec<String>>,
+    /// The part whose end was told.
+    told: Mutex<Option<String>>,
 }
 
 impl RunningFederation {
@@ -130,13 +148,14 @@ impl RunningFederation {
     async fn furnish(
         context: Context,
         program: PathBuf,
+        options: &PairOptions,
         hub: RunningHub,
         sites: LocalPair,
     ) -> Result<Self, AnyError> {
         context.progress.report("agent", "starting");
         let agent = start_agent(&sites, &hub).await?;
         context.progress.report("operators", "starting");
-        let start = |site: Site| start_operator(&context, &program, &sites, site);
+        let start = |site: Site| start_operator(&context, &program, options, &sites, site);
         let (east, west) = try_join(start(Site::East), start(Site::West)).await?;
         let operators = PerSite { east, west };
         try_join(operators.east.ready(), operators.west.ready()).await?;
@@ -149,13 +168,46 @@ impl RunningFederation {
         self
     }
 
-    /// Every child process.
-    fn children(&self) -> Vec<&Child> {
-        let mut children = vec![&self.hub.child, &self.operators.east.child, &self.operators.west.child];
-        for site in Site::ALL {
-            children.extend(self.sites.at(site).programs());
+    /// Waits until a program ends that was not told to.
+    async fn ended(&self) -> Child {
+        let hub = async {
+            self.hub.child.exited().await;
+            self.hub.child.clone()
+        };
+        tokio::select! {
+            child = hub => child,
+            child = self.operators.east.program.died() => child,
+            child = self.operators.west.program.died() => child,
+            child = self.sites.at(Site::East).died() => child,
+            child = self.sites.at(Site::West).died() => child,
         }
-        children
+    }
+
+    /// Breaks or mends what `what` says, and returns when that is done.
+    async fn disturb(&self, what: Disturbance) -> Result<(), AnyError> {
+        let operator = |site: Site| self.operators.at(site);
+        match what {
+            Disturbance::EndOperator { site } => operator(site).program.end(Duration::ZERO).await,
+            Disturbance::ReviveOperator { site } => operator(site).revive().await?,
+            Disturbance::EndApiServer { site } => {
+                // An operator that cannot keep its Lease may end by itself.
+                operator(site).program.excuse();
+                self.sites.at(site).api_server().end(API_SERVER_GRACE).await;
+            }
+            Disturbance::ReviveApiServer { site } => {
+                self.sites.at(site).revive_api_server().await?;
+                operator(site).revive().await?;
+            }
+            Disturbance::ReviveAll => {
+                for site in Site::ALL {
+                    if self.sites.at(site).api_server().is_down() {
+                        self.sites.at(site).revive_api_server().await?;
+                    }
+                    operator(site).revive().await?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -169,12 +221,14 @@ async fn start_agent(sites: &LocalPair, hub: &RunningHub) -> Result<Agent, AnyEr
 async fn start_operator(
     context: &Context,
     program: &std::path::Path,
+    options: &PairOptions,
     sites: &LocalPair,
     site: Site,
 ) -> Result<RunningOperator, AnyError> {
     let launch = OperatorLaunch {
         site,
         program: program.to_owned(),
+        arguments: options.operator_args.clone(),
         kubeconfig: sites.at(site).kubeconfig(Identity::Operator).to_owned(),
         address: sites.at(site).address(),
         proxy: match site {
@@ -182,6 +236,7 @@ async fn start_operator(
             Site::West => context.addresses.west_proxy(),
         },
         folder: context.folder.join("operators"),
+        webhooks: options.webhooks,
     };
     operator::start(&context.launcher, &launch).await
 }
@@ -204,7 +259,7 @@ fn describe(
             operator: OperatorDescription {
                 program: program.to_owned(),
                 metrics: operator.metrics.clone(),
-                log: operator.child.log().to_owned(),
+                log: operator.program.child().log().to_owned(),
             },
         }
     };
@@ -240,19 +295,15 @@ impl Running for RunningFederation {
 
     fn died(&self) -> BoxFuture<'_, PartDeath> {
         async move {
-            let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let living =
-                self.children().into_iter().filter(|child| !told.iter().any(|name| name == child.name()));
-            let ends: Vec<_> =
-                living.map(|child| child.exited().map(move |status| (child, status)).boxed()).collect();
-            if ends.is_empty() {
+            // Clients are told of the first death only: whatever follows, the pair is not whole any more.
+            if self.told.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
                 return std::future::pending().await;
             }
-            let ((child, status), _, _) = select_all(ends).await;
+            let child = self.ended().await;
             let name = child.name().to_owned();
-            self.told.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
+            *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.clone());
             PartDeath {
-                status: status.to_string(),
+                status: child.exited().await.to_string(),
                 log: LogTail::read(name.clone(), child.log()),
                 part: name,
             }
@@ -261,7 +312,13 @@ impl Running for RunningFederation {
     }
 
     fn request(&self, body: Value) -> BoxFuture<'_, Result<Value, AnyError>> {
-        async move { Err(format!("this pair knows no request `{body}`").into()) }.boxed()
+        async move {
+            let what: Disturbance = serde_json::from_value(body.clone())
+                .map_err(|error| format!("this pair knows no request `{body}`: {error}"))?;
+            self.disturb(what).await?;
+            Ok(Value::Null)
+        }
+        .boxed()
     }
 
     /// Operators first, so that nothing is written any more; then the agent and the hub, whose journal is complete
@@ -269,8 +326,8 @@ impl Running for RunningFederation {
     fn stop(&self) -> BoxFuture<'_, ()> {
         async move {
             futures::join!(
-                self.operators.east.child.stop(OPERATOR_GRACE),
-                self.operators.west.child.stop(OPERATOR_GRACE)
+                self.operators.east.program.end(OPERATOR_GRACE),
+                self.operators.west.program.end(OPERATOR_GRACE)
             );
             self.agent.stop().await;
             futures::join!(self.hub.child.stop(HUB_GRACE), self.sites.stop());

@@ -36,6 +36,8 @@ pub struct HubConfig {
     token_file: PathBuf,
     journal: PathBuf,
     run: String,
+    #[serde(default)]
+    seed: u64,
     first_node: std::net::Ipv4Addr,
     proxies: BTreeMap<String, SocketAddr>,
 }
@@ -61,6 +63,7 @@ pub async fn start(
     folder: &Path,
     addresses: PairAddresses,
     run: &str,
+    seed: u64,
 ) -> Result<RunningHub, BoxError> {
     let folder = folder.join("hub");
     secret_file::create_folder(&folder)?;
@@ -72,6 +75,7 @@ pub async fn start(
         token_file: token_file.clone(),
         journal: folder.join("journal.jsonl"),
         run: run.to_owned(),
+        seed,
         first_node: addresses.first_node(),
         proxies: [("east".to_owned(), addresses.east_proxy()), ("west".to_owned(), addresses.west_proxy())]
             .into(),
@@ -120,7 +124,7 @@ fn host_with(config: &Path) -> Result<(), BoxError> {
         node_network: NodeNetwork { first: config.first_node, count: NODES },
         proxies: config.proxies,
         pacing: Pacing::fast(),
-        seed: 0,
+        seed: config.seed,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::probe;
 use super::secret_file;
 use crate::failure::BoxError;
-use crate::process::{Child, Launch, Launcher};
+use crate::process::{Launch, LaunchError, Launcher, Revivable};
 use crate::site::Site;
 
 /// Namespace in which an operator lives, its Lease included (operator contract §6.1).
@@ -24,6 +24,8 @@ pub struct OperatorLaunch {
     pub site: Site,
     /// The program.
     pub program: PathBuf,
+    /// Its own arguments, after those that operators share.
+    pub arguments: Vec<String>,
     /// Kubeconfig with the identity of its ServiceAccount.
     pub kubeconfig: PathBuf,
     /// Address of its site, for its metrics and health endpoints.
@@ -32,13 +34,15 @@ pub struct OperatorLaunch {
     pub proxy: SocketAddr,
     /// The pair's folder.
     pub folder: PathBuf,
+    /// Whether it is to serve webhooks.
+    pub webhooks: bool,
 }
 
 /// An operator that runs.
 #[derive(Debug)]
 pub struct RunningOperator {
-    /// Its process.
-    pub child: Child,
+    /// Its program.
+    pub program: Revivable,
     /// URL of its metrics.
     pub metrics: String,
     /// URL of its health endpoints.
@@ -51,17 +55,19 @@ pub async fn start(launcher: &Launcher, launch: &OperatorLaunch) -> Result<Runni
     secret_file::create_folder(&folder)?;
     let metrics = free_port(launch.address)?;
     let health = free_port(launch.address)?;
-    let child = launcher
-        .launch(Launch {
-            name: format!("{}-operator", launch.site),
-            program: launch.program.clone(),
-            args: arguments(metrics, health),
-            env: environment(&launch.kubeconfig, launch.proxy),
-            log: folder.join("operator.log"),
-        })
-        .await?;
+    let mut env = environment(&launch.kubeconfig, launch.proxy);
+    if launch.webhooks {
+        env.extend(webhooks(free_port(launch.address)?));
+    }
+    let what = Launch {
+        name: format!("{}-operator", launch.site),
+        program: launch.program.clone(),
+        args: arguments(metrics, health).chain(launch.arguments.iter().map(OsString::from)).collect(),
+        env,
+        log: folder.join("operator.log"),
+    };
     Ok(RunningOperator {
-        child,
+        program: Revivable::start(launcher, what).await?,
         metrics: format!("http://{metrics}/metrics"),
         health: format!("http://{health}"),
     })
@@ -70,12 +76,18 @@ pub async fn start(launcher: &Launcher, launch: &OperatorLaunch) -> Result<Runni
 impl RunningOperator {
     /// Waits until the operator says that it is ready.
     pub async fn ready(&self) -> Result<(), probe::ProbeError> {
-        probe::until_success(&self.child, &format!("{}/readyz", self.health), None, READY).await
+        probe::until_success(&self.program.child(), &format!("{}/readyz", self.health), None, READY).await
+    }
+
+    /// Starts it again if it does not run, and waits until it says that it is ready.
+    pub async fn revive(&self) -> Result<(), BoxError> {
+        self.program.revive().await.map_err(|error: LaunchError| BoxError::from(error))?;
+        Ok(self.ready().await?)
     }
 }
 
 /// The flags that operators of this API group share (operator contract §6.1).
-fn arguments(metrics: SocketAddr, health: SocketAddr) -> Vec<OsString> {
+fn arguments(metrics: SocketAddr, health: SocketAddr) -> impl Iterator<Item = OsString> {
     let flags = [
         "--leader-elect=true".to_owned(),
         "--cluster-domain=cluster.local".to_owned(),
@@ -84,10 +96,11 @@ fn arguments(metrics: SocketAddr, health: SocketAddr) -> Vec<OsString> {
         format!("--metrics-bind-address={metrics}"),
         format!("--health-probe-bind-address={health}"),
     ];
-    flags.into_iter().map(OsString::from).collect()
+    flags.into_iter().map(OsString::from)
 }
 
-/// Service names go through the proxy; pod addresses and the API server are loopback and go direct.
+/// What an operator logs is part of the history, so it is asked for structured lines; one that knows no `LOG_FORMAT` logs
+/// as it does. Service names go through the proxy; pod addresses and the API server are loopback and go direct.
 fn environment(kubeconfig: &Path, proxy: SocketAddr) -> Vec<(OsString, OsString)> {
     let proxy = format!("http://{proxy}");
     let direct = "127.0.0.0/8,localhost";
@@ -99,8 +112,27 @@ fn environment(kubeconfig: &Path, proxy: SocketAddr) -> Vec<(OsString, OsString)
         ("NO_PROXY", direct.as_ref()),
         ("no_proxy", direct.as_ref()),
         ("RUST_LOG", "info".as_ref()),
+        ("LOG_FORMAT", "json".as_ref()),
     ];
-    variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+    let waiting = WAITING.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    variables.into_iter().map(|(name, value)| (name.into(), value.into())).chain(waiting).collect()
+}
+
+/// Waiting periods in which nothing happens, shortened. As variables, because an operator that does not know them
+/// overlooks them, where it would refuse an unknown flag.
+const WAITING: [(&str, &str); 4] = [
+    ("DRAIN_QUIET_PERIOD", "500ms"),
+    ("TOMBSTONE_AGE", "1s"),
+    ("REQUEUE_PENDING", "500ms"),
+    ("REQUEUE_ERROR", "2s"),
+];
+
+/// Where the operator serves its webhooks, and how the API server reaches them.
+fn webhooks(address: SocketAddr) -> [(OsString, OsString); 2] {
+    [
+        ("WEBHOOK_BIND_ADDRESS".into(), address.to_string().into()),
+        ("WEBHOOK_URL".into(), format!("https://{address}").into()),
+    ]
 }
 
 /// A port that is free now. The operator binds it a moment later; nobody else uses the site's address.

@@ -11,6 +11,7 @@
 //! | [`identity`] | a process that is never confused with a later one of the same number |
 //! | [`record`] | what is written down about a started process |
 //! | [`marker`] | the environment variable by which descendants are known as ours |
+//! | [`revivable`] | a program that can be ended on purpose and started again |
 //! | [`log_tail`] | the end of a log file |
 
 pub mod child;
@@ -20,6 +21,7 @@ pub mod launcher;
 pub mod log_tail;
 pub mod marker;
 pub mod record;
+pub mod revivable;
 mod spawner;
 pub(crate) mod trampoline;
 
@@ -28,3 +30,4 @@ pub use identity::{IdentityError, ProcessIdentity};
 pub use launcher::{Launch, LaunchError, Launcher};
 pub use marker::Marker;
 pub use record::{ProcessRecord, RecordError};
+pub use revivable::Revivable;

@@ -186,7 +186,7 @@ fn seconds(ms: u64) -> String {
 mod tests {
     use super::*;
     use crate::checks::{Finding, Judgement};
-    use crate::failure::{Account, Observation};
+    use crate::failure::{Account, AccountKind, Observation};
     use crate::scenario::Kind;
     use crate::site::PerSite;
 
@@ -199,6 +199,7 @@ mod tests {
             claim: "none".into(),
             outcome: Outcome::Failed("east: no condition".into()),
             account: Some(Account {
+                kind: AccountKind::Deadline,
                 expected: "east: condition Ready within 30s".into(),
                 observed: vec![Observation {
                     what: "last seen".into(),
@@ -206,6 +207,7 @@ mod tests {
                     age_ms: Some(1500),
                 }],
             }),
+            failures: Vec::new(),
             duration_ms: 1234,
             teardown_ms: 800,
         };

@@ -161,6 +161,7 @@ mod tests {
             claim: String::new(),
             outcome,
             account: None,
+            failures: Vec::new(),
             duration_ms: 1,
             teardown_ms: 1,
         }

@@ -2,24 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::{StreamExt as _, stream};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use onewriter_history::{Audit, Header, History, Moment};
+use onewriter_history::{Audit, Header, History, Moment, Record, Source};
 use serde_json::{Value, json};
 
+use super::directory::ArtifactError;
+use super::latency::Latency;
 use super::observer::Observer;
+use super::sources::{HistoryFile, SourceError};
 use super::{RunDirectory, sources};
-use crate::checks::{self, Check};
+use crate::checks::whole::seal;
+use crate::checks::{self, Check, Coverage, Judging};
 use crate::failure::{BoxError, Failure, chain};
-use crate::history::Recorder;
+use crate::history::{Merged, Recorder};
 use crate::pair::PairDescription;
 use crate::report::verdict::Problem;
 use crate::report::{Exit, Verdict};
 use crate::scenario::system::Planned;
-use crate::scenario::{Abort, AbortSwitch, Blame, CellReport, Limits, Scope, System, runner};
+use crate::scenario::{Abort, AbortSwitch, Blame, CellReport, Disturber, Limits, Scope, System, runner};
 use crate::site::{PerSite, Site};
 
 /// Subject of the state event that says which states a run records.
@@ -38,6 +43,10 @@ pub struct RunOptions {
     pub keep_failed: bool,
     /// Ends the run early when it is thrown.
     pub abort: AbortSwitch,
+    /// Breaks and mends parts of the pair for cells that ask for it.
+    pub disturber: Arc<dyn Disturber>,
+    /// How often a cell that failed is run again. What the checks find is not affected by that.
+    pub retries: u32,
 }
 
 /// Runs `plan` on `pair`, judges the history, and leaves everything in `directory`.
@@ -71,9 +80,8 @@ pub async fn execute<S: System>(
     let share = sources::Share { since, cells: options.shared.then_some(namespaces) };
     let mut problems = run.problems();
     let facts = |audit: &Audit, object: &Value| system.facts(audit, object);
-    let history = sources::assemble(header, pair, &directory.steps(), &share, &facts);
-    let judged = match history {
-        Ok(history) => judged(&history, &system.checks(), directory, &mut problems),
+    let judged = match sources::events(pair, &directory.steps(), &share, &facts) {
+        Ok(events) => judge(events, &header, &system.checks(), directory, &mut problems),
         Err(error) => {
             problems.push(Problem::new(Exit::Unknown, format!("no history: {}", chain(&error))));
             Judged::default()
@@ -81,6 +89,7 @@ pub async fn execute<S: System>(
     };
     let mut verdict = Verdict::new(directory.run(), cells, judged.judgements, problems);
     verdict.coverage = judged.coverage;
+    verdict.figures = judged.figures;
     verdict.versions.clone_from(&pair.versions);
     verdict.durations_ms.clone_from(&pair.durations_ms);
     let cells_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -92,7 +101,7 @@ struct Run<'a> {
     directory: &'a RunDirectory,
     options: &'a RunOptions,
     observer: &'a dyn Observer,
-    journal: &'a Path,
+    pair: Arc<PairDescription>,
     clients: PerSite<Client>,
     recorder: Recorder,
 }
@@ -112,41 +121,73 @@ impl<'a> Run<'a> {
         let east = client(&pair.sites.east.kubeconfig).await?;
         let west = client(&pair.sites.west.kubeconfig).await?;
         let clients = PerSite { east, west };
-        let journal = &pair.hub.journal;
-        Ok(Self { directory, options, observer, journal, clients, recorder })
+        Ok(Self { directory, options, observer, pair: Arc::new(pair.clone()), clients, recorder })
     }
 
     /// Runs every cell, some at once, and reports them in the order of the plan.
     async fn cells<S: System>(&self, system: &S, plan: Vec<Planned<S>>) -> Vec<CellReport> {
         let order: BTreeMap<String, usize> =
             plan.iter().enumerate().map(|(index, (_, cell))| (cell.path(), index)).collect();
-        let running = plan.into_iter().map(|planned| self.cell(system, planned));
+        let (alone, together): (Vec<_>, Vec<_>) =
+            plan.into_iter().partition(|(_, cell)| cell.disturbs.is_alone());
+        let running = together.into_iter().map(|planned| self.cell(system, planned));
         let mut reports: Vec<CellReport> =
             stream::iter(running).buffer_unordered(self.options.parallel.max(1)).collect().await;
+        // Whoever disturbs more than its namespaces has the pair to itself.
+        for planned in alone {
+            reports.push(self.cell(system, planned).await);
+        }
         reports.sort_by_key(|report| order.get(&report.cell).copied());
         self.recorder.step("the run ends");
         reports
     }
 
-    async fn cell<S: System>(&self, system: &S, (scenario, cell): Planned<S>) -> CellReport {
-        let path = cell.path();
+    /// Runs a cell, and again while it does not pass and may be run again.
+    async fn cell<S: System>(&self, system: &S, planned: Planned<S>) -> CellReport {
+        let path = planned.1.path();
         self.observer.cell_started(&path);
-        let namespace = Scope::namespace_of(&cell, &self.directory.suffix());
+        let mut failures = Vec::new();
+        let report = loop {
+            let attempt = u32::try_from(failures.len()).unwrap_or(u32::MAX);
+            let report = self.attempt(system, &planned, attempt).await;
+            let ended = self.options.abort.current().is_some() || attempt >= self.options.retries;
+            match report.outcome.message() {
+                Some(message) if !ended => failures.push(message.to_owned()),
+                _ => break CellReport { failures, ..report },
+            }
+        };
+        self.observer.cell_ended(&report);
+        report
+    }
+
+    async fn attempt<S: System>(
+        &self,
+        system: &S,
+        (scenario, cell): &Planned<S>,
+        attempt: u32,
+    ) -> CellReport {
+        let path = cell.path();
+        let suffix = self.directory.suffix();
+        let namespace = match attempt {
+            0 => Scope::namespace_of(cell, &suffix),
+            again => Scope::namespace_of(cell, &format!("{suffix}-{again}")),
+        };
         let scope = Scope {
             evidence: self.directory.cell(&path),
             recorder: self.recorder.of_cell(&path, &namespace),
             cell: path,
             namespace,
             clients: self.clients.clone(),
-            journal: self.journal.to_owned(),
+            journal: self.pair.hub.journal.clone(),
+            metrics: PerSite::from_fn(|site| self.pair.sites.at(site).operator.metrics.clone()),
             limits: self.options.limits,
             abort: self.options.abort.clone(),
+            disturber: self.options.disturber.clone(),
+            pair: self.pair.clone(),
             shared: self.options.shared,
             keep_failed: self.options.keep_failed,
         };
-        let report = runner::run_cell(system, &scenario, &cell, &scope).await;
-        self.observer.cell_ended(&report);
-        report
+        runner::run_cell(system, scenario, cell, &scope).await
     }
 
     fn problems(&self) -> Vec<Problem> {
@@ -172,18 +213,75 @@ fn of_abort(abort: &Abort) -> Problem {
 struct Judged {
     judgements: Vec<checks::Judgement>,
     coverage: BTreeMap<String, u64>,
+    figures: BTreeMap<String, u64>,
 }
 
-fn judged(
-    history: &History,
+/// Writes the history as it is read from its sources, and judges it on the way: it is never in memory as a whole.
+fn judge(
+    mut events: Merged<'_, SourceError>,
+    header: &Header,
     checks: &[Box<dyn Check>],
     directory: &RunDirectory,
     problems: &mut Vec<Problem>,
 ) -> Judged {
-    if let Err(error) = sources::write(&directory.history(), history) {
-        problems.push(Problem::new(Exit::Unknown, chain(&error)));
+    let mut pass = Pass::begin(directory, header, checks);
+    let read = events.try_for_each(|read| read.map(|record| pass.take(record)));
+    match read {
+        Ok(()) => pass.seal(),
+        // Without its seal the history does not pass for a whole one.
+        Err(error) => {
+            problems.push(Problem::new(Exit::Unknown, format!("no whole history: {}", chain(&error))));
+        }
     }
-    Judged { judgements: checks::judge(checks, history), coverage: coverage(history) }
+    let (judged, written) = pass.end();
+    problems.extend(written.err().map(|error| Problem::new(Exit::Unknown, chain(&error))));
+    judged
+}
+
+/// One pass over the events of a run.
+struct Pass {
+    file: Result<HistoryFile, ArtifactError>,
+    judging: Judging,
+    coverage: Coverage,
+    latency: Latency,
+    events: u64,
+}
+
+impl Pass {
+    fn begin(directory: &RunDirectory, header: &Header, checks: &[Box<dyn Check>]) -> Self {
+        Self {
+            file: HistoryFile::create(&directory.history(), header),
+            judging: Judging::new(checks),
+            coverage: Coverage::default(),
+            latency: Latency::default(),
+            events: 0,
+        }
+    }
+
+    fn take(&mut self, record: Record) {
+        self.events += 1;
+        if let Ok(file) = &mut self.file
+            && let Err(error) = file.append(&record)
+        {
+            self.file = Err(error);
+        }
+        self.coverage.take(&record);
+        self.latency.take(&record);
+        self.judging.take(record);
+    }
+
+    /// Ends a history that has everything in it.
+    fn seal(&mut self) {
+        let Moment { at, mono_ns } = Moment::now();
+        let (seq, event) = (self.events + 1, seal(self.events));
+        self.take(Record { seq, at, mono_ns, source: Source::merge(), source_seq: 1, event });
+    }
+
+    fn end(self) -> (Judged, Result<(), ArtifactError>) {
+        let judgements = self.judging.end();
+        let (coverage, figures) = (self.coverage.counts(), self.latency.figures());
+        (Judged { judgements, coverage, figures }, self.file.and_then(HistoryFile::finish))
+    }
 }
 
 /// What a history shows was exercised.

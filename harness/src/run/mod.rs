@@ -5,11 +5,13 @@
 //! | [`mod@execute`] | the run itself; start here |
 //! | [`directory`] | the folder with everything that a run leaves behind |
 //! | [`sources`] | the run's history out of its sources |
+//! | [`latency`] | how long waits take after what they wait for |
 //! | [`logs`] | the logs of the pair's programs |
 //! | [`observer`] | who is told how a run goes |
 
 pub mod directory;
 pub mod execute;
+pub mod latency;
 pub mod logs;
 pub mod observer;
 pub mod sources;

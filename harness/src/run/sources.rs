@@ -1,17 +1,18 @@
 //! The run's history out of its sources.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use onewriter_history::{Event, Header, History, Moment, ReadError, Record, Source};
+use onewriter_history::{Event, Header, Moment, ReadError, Reader, Record, Source};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::directory::ArtifactError;
-use crate::checks::whole::seal;
-use crate::history::{Stream, merge};
+use crate::history::{LogLines, Merged, Stream};
 use crate::local::LocalError;
-use crate::local::audit::Facts;
+use crate::local::audit::{Entries, Facts};
 use crate::pair::PairDescription;
 use crate::site::Site;
 
@@ -29,6 +30,14 @@ pub enum SourceError {
     /// An audit log is damaged or cannot be read.
     #[error(transparent)]
     Audit(#[from] LocalError),
+    /// A program's log cannot be read.
+    #[error("cannot take in the log {}", .path.display())]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
 }
 
 /// What of a pair's sources belongs to a run.
@@ -60,79 +69,133 @@ impl Share {
         };
         moment.mono_ns >= self.since.mono_ns && namespace.is_some_and(|namespace| cells.contains(namespace))
     }
+
+    /// A structured line says which object it is about, as `namespace` or in front of a slash.
+    fn has_line(&self, moment: Moment, event: &Event) -> bool {
+        let (Some(cells), Event::Log(log)) = (&self.cells, event) else { return true };
+        if moment.mono_ns < self.since.mono_ns {
+            return false;
+        }
+        let Ok(Value::Object(line)) = serde_json::from_str(&log.line) else { return false };
+        let namespace = |value: &Value| value.as_str()?.split('/').next().map(str::to_owned);
+        line.values().filter_map(namespace).any(|namespace| cells.contains(&namespace))
+    }
 }
 
-/// Reads the hub's journal, the harness's own, and both audit logs with what `facts` tells of them, and puts them into
-/// one order.
-pub fn assemble(
-    header: Header,
-    pair: &PairDescription,
+/// Reads the hub's journal, the harness's own, both audit logs with what `facts` tells of them, and the operators' logs,
+/// and puts them into one order, one event at a time.
+pub fn events<'a>(
+    pair: &'a PairDescription,
     steps: &Path,
-    share: &Share,
-    facts: Facts<'_>,
-) -> Result<History, SourceError> {
+    share: &'a Share,
+    facts: Facts<'a>,
+) -> Result<Merged<'a, SourceError>, SourceError> {
+    let now = Moment::now();
     let mut streams = vec![hub(&pair.hub.journal, share)?, harness(steps)?];
     for site in Site::ALL {
-        streams.push(audit(site, &pair.sites.at(site).audit_log, share, facts)?);
+        streams.push(audit(site, &pair.sites.at(site).audit_log, share, now, facts)?);
     }
-    Ok(sealed(merge(header, streams)))
+    for site in Site::ALL {
+        streams.push(log(site, &pair.sites.at(site).operator.log, share, now)?);
+    }
+    Ok(Merged::new(streams))
 }
 
-/// Ends a history that has everything in it.
-fn sealed(mut history: History) -> History {
-    let events = history.records.len() as u64;
-    let now = Moment::now();
-    history.records.push(Record {
-        seq: events + 1,
-        at: now.at,
-        mono_ns: now.mono_ns,
-        source: Source::merge(),
-        source_seq: 1,
-        event: seal(events),
-    });
-    history
-}
+type Read<'a> = Stream<'a, SourceError>;
 
-fn hub(path: &Path, share: &Share) -> Result<Stream, SourceError> {
-    let journal = read(path)?;
+fn hub<'a>(path: &Path, share: &'a Share) -> Result<Read<'a>, SourceError> {
+    let records = records(path)?;
     if share.cells.is_none() {
-        return Ok(Stream::of_history(Source::hub(), journal));
+        return Ok(Stream::of_records(Source::hub(), records));
     }
     // The answers have no mesh of their own: they belong to whom their requests belong to.
     let mut calls = BTreeSet::new();
-    let mine = journal.records.into_iter().filter(|record| match &record.event {
-        Event::CallEnd(end) => calls.contains(&end.call),
+    let mut mine = move |record: &Record| match &record.event {
+        Event::CallEnd(end) => calls.remove(&end.call),
         Event::CallBegin(begin) if share.has_record(record) => calls.insert(begin.call),
         _ => share.has_record(record),
+    };
+    let events = records.filter_map(move |read| match read {
+        Ok(record) => mine(&record).then(|| Ok((record.moment(), record.event))),
+        Err(error) => Some(Err(error)),
     });
-    Ok(Stream::of_events(
-        Source::hub(),
-        mine.map(|record| (record.moment(), record.event)).collect::<Vec<_>>(),
-    ))
+    Ok(Stream::numbering(Source::hub(), events))
 }
 
-fn harness(path: &Path) -> Result<Stream, SourceError> {
-    Ok(Stream::of_history(Source::harness(), read(path)?))
+fn harness<'a>(path: &Path) -> Result<Read<'a>, SourceError> {
+    Ok(Stream::of_records(Source::harness(), records(path)?))
 }
 
-fn read(path: &Path) -> Result<History, SourceError> {
-    History::read_live(path).map_err(|source| SourceError::Journal { path: path.to_owned(), source })
+/// The records of a journal that may still be written: an unfinished last line is left out.
+fn records(path: &Path) -> Result<impl Iterator<Item = Result<Record, SourceError>> + use<>, SourceError> {
+    let reader = Reader::open(path);
+    let path = path.to_owned();
+    let failed = move |source| SourceError::Journal { path: path.clone(), source };
+    let reader = reader.map_err(&failed)?;
+    let whole = reader.take_while(|read| !matches!(read, Err(ReadError::Torn { .. })));
+    Ok(whole.map(move |read| read.map_err(&failed)))
 }
 
-fn audit(site: Site, path: &Path, share: &Share, facts: Facts<'_>) -> Result<Stream, SourceError> {
-    let log = crate::local::audit::read_with(path, site, &Moment::now(), facts)?;
-    let mine = log.events.into_iter().filter(|(moment, event)| share.has_audit(*moment, event));
-    Ok(Stream::of_events(Source::audit(site.name()), mine.collect::<Vec<_>>()))
+fn audit<'a>(
+    site: Site,
+    path: &Path,
+    share: &'a Share,
+    now: Moment,
+    facts: Facts<'a>,
+) -> Result<Read<'a>, SourceError> {
+    let entries = Entries::open(path, site, now, facts)?;
+    let mine = |read: &Result<(Moment, Event), LocalError>| {
+        read.as_ref().map_or(true, |(moment, event)| share.has_audit(*moment, event))
+    };
+    let mine = entries.filter(mine).map(|read| read.map_err(SourceError::from));
+    Ok(Stream::numbering(Source::audit(site.name()), mine))
 }
 
-/// Writes a merged history to `path`.
-pub fn write(path: &Path, history: &History) -> Result<(), ArtifactError> {
-    let failed = |source: io::Error| ArtifactError { path: path.to_owned(), source };
-    let mut file = io::BufWriter::new(fs::File::create(path).map_err(failed)?);
-    let mut line = |value: serde_json::Result<String>| -> io::Result<()> { writeln!(file, "{}", value?) };
-    line(serde_json::to_string(&history.header)).map_err(failed)?;
-    for record in &history.records {
-        line(serde_json::to_string(record)).map_err(failed)?;
+fn log<'a>(site: Site, path: &Path, share: &'a Share, now: Moment) -> Result<Read<'a>, SourceError> {
+    let lines = LogLines::open(path, Some(site.name()), OPERATOR, now, share.since);
+    let path = path.to_owned();
+    let failed = move |source| SourceError::Log { path: path.clone(), source };
+    let lines = lines.map_err(&failed)?;
+    let mine = |read: &io::Result<(Moment, Event)>| {
+        read.as_ref().map_or(true, |(moment, event)| share.has_line(*moment, event))
+    };
+    let mine = lines.filter(mine).map(move |read| read.map_err(&failed));
+    Ok(Stream::numbering(Source::log(site.name(), OPERATOR), mine))
+}
+
+/// Name of the operator under test in histories.
+const OPERATOR: &str = "operator";
+
+/// A history that is written as its events come.
+#[derive(Debug)]
+pub struct HistoryFile {
+    path: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl HistoryFile {
+    /// Begins the history at `path` with `header`.
+    pub fn create(path: &Path, header: &Header) -> Result<Self, ArtifactError> {
+        let failed = |source| ArtifactError { path: path.to_owned(), source };
+        let file = BufWriter::new(File::create(path).map_err(failed)?);
+        let mut history = Self { path: path.to_owned(), file };
+        history.line(header)?;
+        Ok(history)
     }
-    file.flush().map_err(failed)
+
+    /// Writes the next event.
+    pub fn append(&mut self, record: &Record) -> Result<(), ArtifactError> {
+        self.line(record)
+    }
+
+    /// Ends the file.
+    pub fn finish(mut self) -> Result<(), ArtifactError> {
+        self.file.flush().map_err(|source| ArtifactError { path: self.path, source })
+    }
+
+    fn line(&mut self, value: &impl Serialize) -> Result<(), ArtifactError> {
+        let written = serde_json::to_writer(&mut self.file, value).map_err(io::Error::from);
+        let written = written.and_then(|()| self.file.write_all(b"\n"));
+        written.map_err(|source| ArtifactError { path: self.path.clone(), source })
+    }
 }

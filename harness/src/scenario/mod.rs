@@ -10,6 +10,7 @@
 
 pub mod abort;
 pub mod cell;
+pub mod disturbance;
 pub mod namespace;
 pub mod outcome;
 pub mod runner;
@@ -18,7 +19,8 @@ pub mod select;
 pub mod system;
 
 pub use abort::{Abort, AbortSwitch, Blame};
-pub use cell::{Cell, Kind};
+pub use cell::{Cell, Claim, Disturbs, Kind};
+pub use disturbance::{Disturbance, Disturber};
 pub use outcome::{CellReport, Outcome};
 pub use scope::{Limits, Scope};
 pub use select::{Selection, select};

@@ -58,6 +58,9 @@ pub struct CellReport {
     /// What was expected and what was observed instead, of a cell that did not come out well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
+    /// Why it did not pass before, where it was run again. A cell that passed all the same is flaky.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
     /// Milliseconds from the opening of its scope to the end of its body.
     pub duration_ms: u64,
     /// Milliseconds that evidence and teardown took after that.
@@ -65,6 +68,12 @@ pub struct CellReport {
 }
 
 impl CellReport {
+    /// Whether it passed, and not at once.
+    #[must_use]
+    pub fn is_flaky(&self) -> bool {
+        self.outcome == Outcome::Passed && !self.failures.is_empty()
+    }
+
     /// The report of `cell`.
     #[must_use]
     pub fn new(cell: &Cell, outcome: Outcome, duration: Duration, teardown: Duration) -> Self {
@@ -73,9 +82,10 @@ impl CellReport {
             cell: cell.path(),
             kind: cell.kind,
             roles: PerSite::from_fn(|site| cell.roles.at(site).map(str::to_owned)),
-            claim: cell.claim.to_owned(),
+            claim: cell.claim(),
             outcome,
             account: None,
+            failures: Vec::new(),
             duration_ms: millis(duration),
             teardown_ms: millis(teardown),
         }

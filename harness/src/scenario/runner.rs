@@ -5,9 +5,13 @@ use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
+use serde_json::json;
 
-use super::{Cell, CellReport, Outcome, Scenario, Scope, System, namespace};
+use super::{Cell, CellReport, Disturbance, Outcome, Scenario, Scope, System, namespace};
+use crate::checks::expected::EXPECTED;
 use crate::failure::Failure;
+use crate::site::Site;
+use crate::wait;
 
 /// The step with which the closing of a cell begins; what comes before it is the cell itself.
 pub const CLOSE: &str = "close the cell";
@@ -26,12 +30,16 @@ pub async fn run_cell<S: System>(
 ) -> CellReport {
     let started = Instant::now();
     scope.recorder.step("open the cell");
+    if !cell.expects.is_empty() {
+        scope.recorder.state(EXPECTED, json!(cell.expects));
+    }
     let (stage, opened) = open(system, cell, scope).await;
     let body = match (&stage, opened) {
         (Some(stage), Ok(())) => run_body(scenario, cell, scope, stage).await,
         (_, opened) => opened,
     };
     let duration = started.elapsed();
+    let body = mended(cell, scope, body).await;
     system.save_evidence(scope, body.is_ok()).await;
     let closed = if body.is_err() && scope.keep_failed {
         scope.recorder.step("leave the failed cell as it is");
@@ -45,6 +53,15 @@ pub async fn run_cell<S: System>(
     let teardown = started.elapsed().saturating_sub(duration);
     let account = body.as_ref().err().or(closed.as_ref().err()).map(Failure::account);
     CellReport { account, ..CellReport::new(cell, outcome(body, closed), duration, teardown) }
+}
+
+/// Mends what a cell may have broken beyond its namespaces, so that it can be closed and the next one finds the pair
+/// whole.
+async fn mended(cell: &Cell, scope: &Scope, body: Result<(), Failure>) -> Result<(), Failure> {
+    if !cell.disturbs.is_alone() || scope.abort.current().is_some() {
+        return body;
+    }
+    body.and(scope.disturb(Site::East, Disturbance::ReviveAll).await)
 }
 
 async fn open<S: System>(system: &S, cell: &Cell, scope: &Scope) -> (Option<S::Stage>, Result<(), Failure>) {
@@ -64,7 +81,8 @@ async fn run_body<S: System>(
     stage: &S::Stage,
 ) -> Result<(), Failure> {
     let limit = scope.limits.scenario;
-    let body = AssertUnwindSafe((scenario.run)(scope, stage, cell)).catch_unwind();
+    let body = wait::recorded(scope.recorder.clone(), (scenario.run)(scope, stage, cell));
+    let body = AssertUnwindSafe(body).catch_unwind();
     let ended = tokio::select! {
         ended = tokio::time::timeout(limit, body) => ended,
         abort = scope.abort.aborted() => return Err(Failure::Aborted(abort)),
@@ -113,7 +131,6 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 mod tests {
     use super::*;
     use crate::failure::NotReached;
-    use crate::site::Site;
 
     fn missed() -> Failure {
         NotReached {

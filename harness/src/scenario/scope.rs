@@ -1,12 +1,15 @@
 //! What a cell has while it runs.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
 
-use super::{AbortSwitch, Cell};
+use super::{AbortSwitch, Cell, Disturbance, Disturber};
+use crate::failure::Failure;
 use crate::history::Recorder;
+use crate::pair::PairDescription;
 use crate::site::{PerSite, Site};
 
 /// How long things may take. All of them are mandatory: nothing waits for ever.
@@ -41,6 +44,8 @@ pub struct Scope {
     pub clients: PerSite<Client>,
     /// The hub's journal, live.
     pub journal: PathBuf,
+    /// URLs of the metrics of the operators under test; empty where there are none.
+    pub metrics: PerSite<String>,
     /// Folder for what is saved of the cell.
     pub evidence: PathBuf,
     /// Records what the cell does.
@@ -49,6 +54,10 @@ pub struct Scope {
     pub limits: Limits,
     /// Ends the cell early when it is thrown.
     pub abort: AbortSwitch,
+    /// Breaks and mends what several namespaces share. Only for cells that say so: see [`super::Disturbs`].
+    pub disturber: Arc<dyn Disturber>,
+    /// Where the parts of the pair are.
+    pub pair: Arc<PairDescription>,
     /// Whether a failed cell is left as it is, for a person to look at.
     pub keep_failed: bool,
     /// Whether the pair outlives the run, so that the cell's namespaces must be removed one by one.
@@ -60,6 +69,15 @@ impl Scope {
     #[must_use]
     pub fn namespace_of(cell: &Cell, run: &str) -> String {
         format!("ow-{}-{}-{run}", cell.scenario.replace('_', "-"), cell.name)
+    }
+
+    /// Breaks or mends a part of the pair, and records that.
+    pub async fn disturb(&self, site: Site, what: Disturbance) -> Result<(), Failure> {
+        self.recorder.step(what.to_string());
+        let detail = serde_json::to_value(what).ok();
+        self.recorder.fault("disturbance", site.name(), detail);
+        let done = self.disturber.disturb(what).await;
+        done.map_err(|error| Failure::harness(site, what.to_string(), error))
     }
 
     /// The client of `site`.

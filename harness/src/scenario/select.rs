@@ -55,13 +55,10 @@ fn matches(cell: &Cell, filter: &str, exact: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Kind;
-    use crate::site::PerSite;
     use rstest::rstest;
 
     fn cell(scenario: &'static str, name: &'static str) -> Cell {
-        let roles = PerSite { east: Some("Writer"), west: None };
-        Cell { scenario, name, kind: Kind::Control, roles, claim: "", record: "" }
+        Cell::control(scenario, name)
     }
 
     fn selected(filters: &[&str], skip: &[&str], exact: bool) -> Result<Vec<String>, NothingSelected> {

@@ -54,6 +54,8 @@ pub type Body<S> =
 pub struct Scenario<S: System> {
     /// Name, as its file is called.
     pub name: &'static str,
+    /// The row of the matrix that it belongs to.
+    pub row: u8,
     /// The stimulus and what it ends on, in a sentence.
     pub about: &'static str,
     /// The cells.
@@ -64,7 +66,7 @@ pub struct Scenario<S: System> {
 
 impl<S: System> Clone for Scenario<S> {
     fn clone(&self) -> Self {
-        Self { name: self.name, about: self.about, cells: self.cells, run: self.run }
+        Self { name: self.name, row: self.row, about: self.about, cells: self.cells, run: self.run }
     }
 }
 

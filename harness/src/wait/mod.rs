@@ -4,19 +4,44 @@
 //! describes what is there instead. That line is what a missed wait reports.
 
 use std::fmt::Debug;
+use std::future::Future;
 use std::time::{Duration, Instant};
 
 use futures::{Stream, StreamExt as _};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Resource};
+use onewriter_history::Moment;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use crate::failure::{NotReached, chain};
+use crate::history::Recorder;
+use crate::run::latency::WAIT;
 use crate::site::Site;
 
 /// What a condition says of an object that does not satisfy it: a line for people.
 pub type Unmet = String;
+
+tokio::task_local! {
+    /// Where the waits of the task at work record that they returned.
+    static RECORDER: Recorder;
+}
+
+/// Runs `body`, whose waits record through `recorder` when and with which version of an object they returned: the run
+/// then tells how long that took from the moment at which the API server had that version.
+pub async fn recorded<F: Future>(recorder: Recorder, body: F) -> F::Output {
+    RECORDER.scope(recorder, body).await
+}
+
+fn record<K: Resource>(site: Site, object: Option<&K>, began: Moment) {
+    let Some(meta) = object.map(Resource::meta) else { return };
+    let (Some(name), Some(version)) = (&meta.name, &meta.resource_version) else { return };
+    let value =
+        json!({"site": site.name(), "name": name, "resourceVersion": version, "beganNs": began.mono_ns});
+    // Whoever waits outside of a cell is not measured.
+    RECORDER.try_with(|recorder| recorder.state(WAIT, value)).unwrap_or_default();
+}
 
 /// Waits until `holds` accepts the object `name`, and returns the object as it was then (none if it was absent).
 ///
@@ -39,7 +64,11 @@ where
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let events = watcher(api, config).default_backoff();
     let mut seen = Seen::default();
+    let began = Moment::now();
     let reached = tokio::time::timeout(limit, first_match(events, holds, &mut seen)).await;
+    if let Ok(object) = &reached {
+        record(site, object.as_ref(), began);
+    }
     reached.map_err(|_elapsed| seen.into_not_reached(site, awaited.into(), limit))
 }
 

@@ -9,6 +9,10 @@ pub const READY: &str = "Ready";
 pub const LAYOUT_WRITER: &str = "LayoutWriter";
 /// Whether this Follower has work that only a Writer may do.
 pub const AWAITING_LAYOUT_WRITER: &str = "AwaitingLayoutWriter";
+/// Whether the nodes have the replication factor of the spec; absent while they do.
+pub const REPLICATION_FACTOR: &str = "ReplicationFactor";
+/// Somebody else writes the layout; absent without evidence.
+pub const FOREIGN_LAYOUT_WRITER: &str = "ForeignLayoutWriter";
 /// Whether stale gateway roles wait for their removal; absent while there are none.
 pub const GATEWAY_TOMBSTONES: &str = "GatewayTombstones";
 /// How far a node is on its way out of the layout; absent while it stays.

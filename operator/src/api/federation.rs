@@ -20,7 +20,7 @@ pub struct RemoteCluster {
 }
 
 /// How this site reaches another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteConnection {
     /// URL of its admin API, used verbatim.

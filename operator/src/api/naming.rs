@@ -23,6 +23,10 @@ pub const SKIP_DEAD_NODES: &str = "garage.rajsingh.info/skip-dead-nodes";
 pub const ALLOW_MISSING_DATA: &str = "garage.rajsingh.info/allow-missing-data";
 /// Annotation: `factor=N[,force]` asks for a factor migration.
 pub const PURGE_CLUSTER_LAYOUT: &str = "garage.rajsingh.info/purge-cluster-layout";
+/// Annotation: its presence stops a factor migration before anything is purged.
+pub const PURGE_CLUSTER_LAYOUT_ABORT: &str = "garage.rajsingh.info/purge-cluster-layout-abort";
+/// Annotation: its presence says that the evidence of a second writer was seen.
+pub const ACKNOWLEDGE_FOREIGN_WRITER: &str = "garage.rajsingh.info/acknowledge-foreign-layout-writer";
 /// Annotation: prepare a node or a cluster for its deletion (value `true`).
 pub const DRAIN: &str = "garage.rajsingh.info/drain";
 

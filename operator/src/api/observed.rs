@@ -12,6 +12,40 @@ use super::layout::LayoutSiteRole;
 pub struct LayoutWriterStatus {
     /// The role the controller is currently enforcing.
     pub role: LayoutSiteRole,
+    /// The last layout version that this site applied as a Writer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_applied_version: Option<i64>,
+    /// The layout version from which a Writer counts: that which it found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline_version: Option<i64>,
+    /// What a Writer is about to apply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intended: Option<LayoutIntent>,
+    /// Evidence that somebody else writes the layout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<ForeignWriterStatus>,
+}
+
+/// A layout version that is about to be applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LayoutIntent {
+    /// Its number.
+    pub version: i64,
+    /// Digest of its content.
+    pub digest: String,
+}
+
+/// Evidence that somebody else writes the layout. It stays until the role changes or a person acknowledges it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForeignWriterStatus {
+    /// Reason of the condition.
+    pub reason: String,
+    /// What was seen.
+    pub message: String,
+    /// The layout version in which it was seen.
+    pub version: i64,
 }
 
 /// What `GetClusterHealth` answers, without the counts that change by themselves.
@@ -106,4 +140,22 @@ pub struct FactorMigrationStatus {
     /// What it waits for or why it failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// The factor before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_factor: Option<u32>,
+    /// The factor after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_factor: Option<u32>,
+    /// It begins although Garage is not healthy.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
+    /// Name of the purge that the pods carry out once; it outlives the migration, so that no pod purges again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purge: Option<String>,
+    /// When it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+    /// When its phase began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase_started_at: Option<Time>,
 }

@@ -144,6 +144,15 @@ async fn write_finalizers<K: Applied>(
         .map_err(ReconcileError::kube(what("write the finalizers of", object)))
 }
 
+/// Merges a patch into an object.
+pub async fn merge<K: Applied>(client: &Client, object: &K, patch: &Value) -> Result<(), ReconcileError> {
+    api_of(client, object)
+        .patch(&object.name_any(), &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .map(drop)
+        .map_err(ReconcileError::kube(what("patch", object)))
+}
+
 /// Removes annotations.
 pub async fn remove_annotations<K: Applied>(
     client: &Client,

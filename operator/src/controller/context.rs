@@ -7,11 +7,13 @@ use kube::Client;
 use kube::runtime::reflector::Store;
 
 use super::events::Events;
+use super::ledger::Ledger;
 use super::locks::LayoutLocks;
 use super::pace::Paces;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::cadence::Cadence;
+use crate::decision::factor_migration::Patience;
 use crate::garage::Deadlines;
 use crate::guard::LayoutGuard;
 use crate::metrics::Metrics;
@@ -23,6 +25,10 @@ pub struct Settings {
     pub cluster_domain: String,
     /// Garage image where no spec names one.
     pub default_garage_image: String,
+    /// Image of the init container that purges layout files; that of the node when empty.
+    pub layout_purge_image: String,
+    /// How long a factor migration may wait.
+    pub migration_patience: Patience,
     /// Waiting periods.
     pub cadence: Cadence,
     /// Deadlines of admin calls.
@@ -57,6 +63,8 @@ pub struct Context {
     pub events: Events,
     /// One layout mutation per layout owner at a time.
     pub locks: LayoutLocks,
+    /// What is recorded about the layout writer of each cluster.
+    pub ledger: Ledger,
     /// How long each object has been pending, and failing.
     pub paces: Paces,
     /// All `GarageClusters` as watched.

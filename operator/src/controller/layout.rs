@@ -1,10 +1,12 @@
 //! The common mutation core: the only place where layouts are staged and applied (operator contract §5).
 
-use super::error::chain;
-use super::locks::LayoutLocks;
+use super::context::Context;
+use super::error::{ReconcileError, chain};
+use crate::decision::foreign_writer::Content;
 use crate::decision::mutation::{Intent, Step, Waiting, is_settled, next_step};
 use crate::garage::{AdminClient, AdminError, ClusterLayout, LayoutParameters, RoleChange};
 use crate::guard::{LayoutAuthority, LayoutOperation, LayoutWritesDisabled};
+use crate::mutant::{self, Mutant};
 
 /// How a mutation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,26 +22,28 @@ pub enum Outcome {
 /// Brings the layout behind `admin` one step closer to `intent`.
 ///
 /// Settled history, exclusive intent, stage, verify that what is staged equals the intent, apply as the next version.
-/// A refused permit, a refused layout, a lost lock and a foreign change are pending, never failures.
+/// A record that cannot be written, a refused permit, a refused layout, a lost lock and a foreign change are pending, never failures.
 pub async fn converge(
+    context: &Context,
     admin: &AdminClient,
     authority: &LayoutAuthority,
-    locks: &LayoutLocks,
     intent: &Intent,
 ) -> Outcome {
-    let Some(_lock) = locks.try_lock(authority.decision().owner()) else {
+    let Some(_lock) = context.locks.try_lock(authority.decision().owner()) else {
         return Outcome::Pending("another layout change of this operator is under way".to_owned());
     };
-    match mutate(admin, authority, intent).await {
+    match mutate(context, admin, authority, intent).await {
         Ok(outcome) => outcome,
         Err(MutationError::Admin(error)) => Outcome::Pending(explain(&error)),
         Err(MutationError::Refused(refusal)) => Outcome::Pending(refusal.to_string()),
+        Err(MutationError::Record(error)) => Outcome::Pending(chain(&error)),
     }
 }
 
 enum MutationError {
     Admin(AdminError),
     Refused(LayoutWritesDisabled),
+    Record(ReconcileError),
 }
 
 impl From<AdminError> for MutationError {
@@ -55,6 +59,7 @@ impl From<LayoutWritesDisabled> for MutationError {
 }
 
 async fn mutate(
+    context: &Context,
     admin: &AdminClient,
     authority: &LayoutAuthority,
     intent: &Intent,
@@ -62,6 +67,10 @@ async fn mutate(
     let layout = admin.cluster_layout().await?;
     match next_step(&layout, intent) {
         Step::Nothing => return Ok(Outcome::Settled),
+        Step::Wait(Waiting::Foreign(_)) if mutant::is(Mutant::RevertForeignStaging) => {
+            let permit = authority.permit(LayoutOperation::RevertClusterLayout)?;
+            admin.revert_cluster_layout(&permit).await?;
+        }
         Step::Wait(waiting @ Waiting::Foreign(_)) => return Ok(pending(&waiting)),
         Step::Wait(_) | Step::Stage { .. } | Step::Apply { .. } => {}
     }
@@ -73,11 +82,31 @@ async fn mutate(
         Step::Nothing => Ok(Outcome::Settled),
         Step::Wait(waiting) => Ok(pending(&waiting)),
         Step::Stage { .. } => Ok(Outcome::Pending("what is staged is not yet what was staged".to_owned())),
+        Step::Apply { .. } if mutant::is(Mutant::StageWithoutApply) => {
+            Ok(Outcome::Pending("what is staged is not applied".to_owned()))
+        }
         Step::Apply { version } => {
-            let permit = authority.permit(LayoutOperation::ApplyClusterLayout)?;
-            admin.apply_cluster_layout(&permit, version).await?;
+            let (live, next) = (Content::of(&staged), Content::after_apply(&staged));
+            let recorded = context.ledger.intend(&context.client, authority.decision().owner(), &live, &next);
+            recorded.await.map_err(MutationError::Record)?;
+            apply(admin, authority, version).await?;
             Ok(Outcome::Applied(version))
         }
+    }
+}
+
+async fn apply(admin: &AdminClient, authority: &LayoutAuthority, version: i64) -> Result<(), MutationError> {
+    if mutant::is(Mutant::NoGuardApplyStagedLayoutChanges) {
+        let permit = authority.permit(LayoutOperation::ApplyStagedLayoutChanges)?;
+        admin.apply_staged_layout_changes(&permit).await?;
+        return Ok(());
+    }
+    let permit = authority.permit(LayoutOperation::ApplyClusterLayout)?;
+    match admin.apply_cluster_layout(&permit, version).await {
+        Err(error) if error.is_wrong_version() && mutant::is(Mutant::BlindSecondApply) => {
+            Ok(admin.apply_cluster_layout(&permit, version + 1).await?)
+        }
+        result => Ok(result?),
     }
 }
 

@@ -7,6 +7,7 @@ pub mod endpoints;
 pub mod error;
 pub mod events;
 pub mod layout;
+pub mod ledger;
 pub mod locks;
 pub mod node;
 pub mod pace;

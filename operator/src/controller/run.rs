@@ -22,6 +22,7 @@ use super::cluster;
 use super::context::{Context, Settings};
 use super::error::{ReconcileError, chain};
 use super::events::Events;
+use super::ledger::Ledger;
 use super::locks::LayoutLocks;
 use super::node;
 use super::pace::Paces;
@@ -59,6 +60,7 @@ pub async fn run_scope(shared: Shared, namespace: Option<String>, stop: Cancella
         guard: LayoutGuard::new(Arc::new(WatchedRoles(clusters.store())), Arc::clone(&shared.metrics)),
         metrics: shared.metrics,
         locks: LayoutLocks::default(),
+        ledger: Ledger::default(),
         paces: Paces::default(),
         clusters: clusters.store(),
         nodes: nodes.store(),
@@ -136,18 +138,24 @@ fn nodes_of(nodes: &Store<GarageNode>, cluster: &GarageCluster) -> Vec<ObjectRef
         .collect()
 }
 
-/// What the nodes of each cluster were last woken for: its spec or the layout has changed. Any other status write of a
+/// What the nodes of each cluster were last woken for: its spec, the layout or a migration has changed. Any other status write of a
 /// cluster is no news to them.
 #[derive(Default)]
-struct SeenGenerations(Mutex<BTreeMap<String, (i64, i64)>>);
+struct SeenGenerations(Mutex<BTreeMap<String, News>>);
+
+/// Generation, layout version, phase of a factor migration.
+type News = (i64, i64, Option<String>);
 
 impl SeenGenerations {
     fn is_new(&self, cluster: &GarageCluster) -> bool {
-        let layout = cluster.status.as_ref().and_then(|status| status.layout_version).unwrap_or(0);
-        let news = (cluster.metadata.generation.unwrap_or(0), layout);
+        let status = cluster.status.as_ref();
+        let layout = status.and_then(|status| status.layout_version).unwrap_or(0);
+        let migration = status.and_then(|status| status.factor_migration.as_ref());
+        let phase = migration.map(|migration| migration.phase.clone());
+        let news = (cluster.metadata.generation.unwrap_or(0), layout, phase);
         let key = cluster.uid().unwrap_or_default();
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.insert(key, news) != Some(news)
+        seen.insert(key, news.clone()) != Some(news)
     }
 }
 

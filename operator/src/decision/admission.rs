@@ -1,10 +1,11 @@
 //! Whether a change of a `GarageCluster` is admitted (design record "Immutability and transitions", operator contract
 //! §4.2 "Freezes"). The same rules hold for every served version.
 
+use super::factor_migration::is_in_flight;
 use super::spec_rules::{objections, self_connections};
 use crate::api::layout::{LayoutPolicy, LayoutSiteRole};
-use crate::api::observed::FactorMigrationStatus;
 use crate::api::v1beta2::{GarageCluster, GarageClusterStatus};
+use crate::mutant::{self, Mutant};
 use crate::resources::auto_nodes::zone;
 
 /// What is done to the object.
@@ -60,20 +61,22 @@ fn role(cluster: &GarageCluster) -> LayoutSiteRole {
 fn transition_refusal(old: &GarageCluster, new: &GarageCluster) -> Option<String> {
     let status = old.status.clone().unwrap_or_default();
     let (before, after) = (role(old), role(new));
-    if (before, after) == (LayoutSiteRole::Writer, LayoutSiteRole::Follower)
-        && let Some(transaction) = transaction(&status)
-    {
+    let demotion = (before, after) == (LayoutSiteRole::Writer, LayoutSiteRole::Follower);
+    let promotion = (before, after) == (LayoutSiteRole::Follower, LayoutSiteRole::Writer);
+    if demotion && mutant::is(Mutant::DemotionAllowed) {
+        return None;
+    }
+    if promotion && mutant::is(Mutant::PromotionRefused) {
+        return Some("a promotion is refused".to_owned());
+    }
+    if demotion && let Some(transaction) = transaction(&status) {
         return Some(format!(
             "layoutManagement.siteRole: Writer to Follower is refused while {transaction} is recorded; a Follower \
              could not finish it"
         ));
     }
     if let Some(drain) = &status.storage_drain {
-        let what = if (before, after) == (LayoutSiteRole::Follower, LayoutSiteRole::Writer) {
-            "the promotion"
-        } else {
-            "any change of the spec"
-        };
+        let what = if promotion { "the promotion" } else { "any change of the spec" };
         return Some(format!(
             "{what} is refused while status.storageDrain of node {:?} is recorded",
             drain.node
@@ -109,14 +112,10 @@ fn transaction(status: &GarageClusterStatus) -> Option<String> {
     Some(format!("status.factorMigration in phase {}", migration.phase))
 }
 
-/// A migration that is over, or has not begun, does not count.
-fn is_in_flight(migration: &FactorMigrationStatus) -> bool {
-    !matches!(migration.phase.as_str(), "" | "Completed" | "Failed")
-}
-
 fn warnings(old: &GarageCluster, new: &GarageCluster) -> Vec<String> {
     let mut found = Vec::new();
-    if (role(old), role(new)) == (LayoutSiteRole::Follower, LayoutSiteRole::Writer) {
+    let promotion = (role(old), role(new)) == (LayoutSiteRole::Follower, LayoutSiteRole::Writer);
+    if promotion && !mutant::is(Mutant::PromotionSilent) {
         found.push(
             "this site becomes a layout writer: demote the previous writer first, two writers break the layout"
                 .to_owned(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 
+use super::factor_migration::factor;
 use super::mutation::Intent;
 use crate::api::naming;
 use crate::api::quantity::InvalidQuantity;
@@ -12,6 +13,7 @@ use crate::api::storage::StorageTier;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::garage::{LayoutParameters, LayoutRole, RoleChange, ZoneRedundancy};
+use crate::mutant::{self, Mutant};
 
 /// Capacity of an Auto node whose data volume has no size (operator contract §7.3).
 const CAPACITY_WITHOUT_SIZE: u64 = 10 << 30;
@@ -86,7 +88,7 @@ pub fn intent(cluster: &GarageCluster, nodes: &[GarageNode]) -> Result<Intent, I
     }
     let mut intent = Intent {
         parameters: wanted_parameters(&cluster.spec.replication),
-        factor: cluster.spec.replication.factor,
+        factor: factor(cluster),
         ..Intent::default()
     };
     for (id, claimants) in claims {
@@ -130,7 +132,11 @@ fn tags(cluster: &GarageCluster, node: &GarageNode) -> Vec<String> {
         format!("cluster-uid:{}", cluster.uid().unwrap_or_default()),
         format!("tier:{}", if node.spec.gateway { "gateway" } else { "storage" }),
     ];
-    for tag in &node.spec.tags {
+    if mutant::is(Mutant::RoleFlaps) {
+        tags.push(format!("turn:{}", mutant::turn()));
+    }
+    let lost = mutant::is(Mutant::TagsLost);
+    for tag in node.spec.tags.iter().filter(|_| !lost) {
         if !tags.contains(tag) {
             tags.push(tag.clone());
         }

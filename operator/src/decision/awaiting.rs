@@ -2,6 +2,7 @@
 
 use crate::api::condition::{AWAITING_LAYOUT_WRITER, LAYOUT_WRITER, Verdict};
 use crate::api::layout::LayoutSiteRole;
+use crate::mutant::{self, Mutant};
 
 /// Work that only the writer site may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +43,9 @@ fn awaiting(work: &WriterWork) -> Verdict {
     }
     if !work.without_role.is_empty() {
         let names = work.without_role.join(", ");
-        return states("NodesWithoutRole", format!("the writer must assign roles to {names}"));
+        let wrong = mutant::is(Mutant::WrongReason);
+        let reason = if wrong { "PendingTombstones" } else { "NodesWithoutRole" };
+        return states(reason, format!("the writer must assign roles to {names}"));
     }
     if !work.tombstones.is_empty() {
         let ids = work.tombstones.join(", ");

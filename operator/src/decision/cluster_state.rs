@@ -1,8 +1,9 @@
 //! Phase and conditions of a `GarageCluster` (operator contract §4.3).
 
 use super::awaiting::{WriterWork, verdicts};
-use crate::api::condition::{GATEWAY_TOMBSTONES, READY, Verdict};
+use crate::api::condition::{GATEWAY_TOMBSTONES, READY, REPLICATION_FACTOR, Verdict};
 use crate::api::layout::LayoutSiteRole;
+use crate::mutant::{self, Mutant};
 
 /// What a reconcile learnt about a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +28,10 @@ pub struct ClusterFacts {
     pub unconnected: Vec<String>,
     /// Pods of an older revision are being replaced.
     pub rolling: bool,
+    /// A factor migration is in flight; says how far it is.
+    pub migrating: Option<String>,
+    /// The replication factor of the spec is not that of the nodes; says what to do.
+    pub factor_drift: Option<String>,
     /// Stale gateway roles.
     pub tombstones: Vec<String>,
     /// Work that only the writer site may do.
@@ -69,6 +74,7 @@ pub fn is_settled(facts: &ClusterFacts) -> bool {
         && facts.without_role.is_empty()
         && facts.unconnected.is_empty()
         && !facts.rolling
+        && facts.migrating.is_none()
 }
 
 /// All conditions of the cluster. Those of the layout role are stated only while the spec declares one.
@@ -77,6 +83,9 @@ pub fn conditions(facts: &ClusterFacts) -> Vec<Verdict> {
     if !facts.tombstones.is_empty() {
         let message = format!("stale gateway roles: {}", facts.tombstones.join(", "));
         conditions.push(Verdict::new(GATEWAY_TOMBSTONES, true, "PendingRemoval", message));
+    }
+    if let Some(drift) = &facts.factor_drift {
+        conditions.push(Verdict::new(REPLICATION_FACTOR, false, "MigrationRequired", drift.as_str()));
     }
     if let Some(role) = facts.declared {
         conditions.extend(verdicts(role, &facts.work));
@@ -89,6 +98,9 @@ fn ready(facts: &ClusterFacts) -> Verdict {
     if let Some(fault) = &facts.fault {
         return not("ReconcileFailed", fault.clone());
     }
+    if let Some(migrating) = &facts.migrating {
+        return not("FactorMigration", migrating.clone());
+    }
     if !facts.pods_ready() {
         return not("NotAllReplicasReady", format!("{} of {} nodes are ready", facts.ready, facts.wanted));
     }
@@ -97,6 +109,9 @@ fn ready(facts: &ClusterFacts) -> Verdict {
     }
     if facts.roles_missing() {
         return not("LayoutNotReady", format!("{} have no role yet", facts.without_role.join(", ")));
+    }
+    if mutant::is(Mutant::AwaitingUnready) && facts.work != WriterWork::default() {
+        return not("AwaitingLayoutWriter", "the writer site has to act".to_owned());
     }
     let message = match facts.unconnected.as_slice() {
         [] => "all nodes are ready".to_owned(),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::api::GROUP;
+use crate::mutant::{self, Mutant};
 
 /// The versions of `GarageCluster`.
 pub const VERSIONS: [&str; 2] = ["v1beta1", "v1beta2"];
@@ -33,6 +34,11 @@ pub fn convert(mut object: Value, wanted: &str) -> Result<Value, ConversionError
         return Err(ConversionError::NotACluster(version, kind));
     }
     object["apiVersion"] = wanted.into();
+    if mutant::is(Mutant::ConversionDropsRole)
+        && let Some(management) = object.pointer_mut("/spec/layoutManagement").and_then(Value::as_object_mut)
+    {
+        management.remove("siteRole");
+    }
     Ok(object)
 }
 

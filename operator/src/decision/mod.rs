@@ -8,6 +8,8 @@ pub mod cluster_state;
 pub mod conversion;
 pub mod drain_proof;
 pub mod drift;
+pub mod factor_migration;
+pub mod foreign_writer;
 pub mod import;
 pub mod mesh;
 pub mod mutation;

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::naming::{ALLOW_MISSING_DATA, PURGE_CLUSTER_LAYOUT, REVERT_LAYOUT, SKIP_DEAD_NODES};
+use crate::api::naming::{
+    ACKNOWLEDGE_FOREIGN_WRITER, ALLOW_MISSING_DATA, PURGE_CLUSTER_LAYOUT, PURGE_CLUSTER_LAYOUT_ABORT,
+    REVERT_LAYOUT, SKIP_DEAD_NODES,
+};
 use crate::guard::LayoutOperation;
 
 /// An operation with the annotations that ask for it.
@@ -23,6 +26,10 @@ pub enum Requested {
         /// The value of the annotation.
         value: String,
     },
+    /// Stop a factor migration.
+    AbortPurge,
+    /// The evidence of a second writer was seen.
+    AcknowledgeForeignWriter,
 }
 
 impl Requested {
@@ -32,15 +39,18 @@ impl Requested {
             Self::Revert { .. } => "RevertLayout",
             Self::SkipDeadNodes { .. } => "SkipDeadNodes",
             Self::PurgeClusterLayout { .. } => "PurgeClusterLayout",
+            Self::AcknowledgeForeignWriter => "AcknowledgeForeignLayoutWriter",
+            Self::AbortPurge => "AbortPurgeClusterLayout",
         }
     }
 
-    /// The first layout write that it needs.
-    pub fn write(&self) -> LayoutOperation {
+    /// The first layout write that it needs; an end of a migration needs none.
+    pub fn write(&self) -> Option<LayoutOperation> {
         match self {
-            Self::Revert { .. } => LayoutOperation::RevertClusterLayout,
-            Self::SkipDeadNodes { .. } => LayoutOperation::ClusterLayoutSkipDeadNodes,
-            Self::PurgeClusterLayout { .. } => LayoutOperation::UpdateClusterLayout,
+            Self::Revert { .. } => Some(LayoutOperation::RevertClusterLayout),
+            Self::SkipDeadNodes { .. } => Some(LayoutOperation::ClusterLayoutSkipDeadNodes),
+            Self::PurgeClusterLayout { .. } => Some(LayoutOperation::UpdateClusterLayout),
+            Self::AbortPurge | Self::AcknowledgeForeignWriter => None,
         }
     }
 
@@ -50,6 +60,8 @@ impl Requested {
             Self::Revert { .. } => &[REVERT_LAYOUT],
             Self::SkipDeadNodes { .. } => &[SKIP_DEAD_NODES, ALLOW_MISSING_DATA],
             Self::PurgeClusterLayout { .. } => &[PURGE_CLUSTER_LAYOUT],
+            Self::AcknowledgeForeignWriter => &[ACKNOWLEDGE_FOREIGN_WRITER],
+            Self::AbortPurge => &[PURGE_CLUSTER_LAYOUT_ABORT],
         }
     }
 }
@@ -60,9 +72,13 @@ pub fn requested(annotations: &BTreeMap<String, String>) -> Vec<Requested> {
         allow_missing_data: annotations.get(ALLOW_MISSING_DATA).is_some_and(|value| value == "true"),
     });
     let purge = annotations.get(PURGE_CLUSTER_LAYOUT);
+    let abort = annotations.contains_key(PURGE_CLUSTER_LAYOUT_ABORT).then_some(Requested::AbortPurge);
     let revert = annotations.get(REVERT_LAYOUT);
+    let seen = annotations.contains_key(ACKNOWLEDGE_FOREIGN_WRITER);
     [
+        seen.then_some(Requested::AcknowledgeForeignWriter),
         skip,
+        abort,
         purge.map(|value| Requested::PurgeClusterLayout { value: value.clone() }),
         revert.map(|value| Requested::Revert { value: value.clone() }),
     ]
@@ -90,6 +106,8 @@ mod tests {
         &[("purge-cluster-layout", "factor=2")],
         &[Requested::PurgeClusterLayout { value: "factor=2".into() }]
     )]
+    #[case(&[("purge-cluster-layout-abort", "")], &[Requested::AbortPurge])]
+    #[case(&[("acknowledge-foreign-layout-writer", "")], &[Requested::AcknowledgeForeignWriter])]
     fn annotations_ask_for_operations(#[case] annotations: &[(&str, &str)], #[case] expected: &[Requested]) {
         let annotations: BTreeMap<String, String> = annotations
             .iter()

@@ -10,6 +10,7 @@ use super::answers::{ClusterHealth, ClusterStatus, ConnectResult, NodeInfo, PerN
 use super::error::{AdminError, Call};
 use super::layout::{ClusterLayout, LayoutHistory};
 use super::token::Token;
+use crate::crash;
 
 /// Most of an answer that is read.
 const BODY_LIMIT: usize = 10 * 1024 * 1024;
@@ -182,6 +183,9 @@ impl AdminClient {
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
         let body = read(response).await.map_err(unreachable)?;
+        if method == Method::POST {
+            crash::wrote(|| call.to_string());
+        }
         if !status.is_success() {
             let text = cut(&String::from_utf8_lossy(&body));
             return Err(AdminError::Answered { call, status: status.as_u16(), text });

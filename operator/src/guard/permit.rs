@@ -10,6 +10,7 @@ use super::refusal::LayoutWritesDisabled;
 use super::roles::{ClusterKey, RoleDecision, RoleSource, follower_reason};
 use crate::api::layout::LayoutSiteRole;
 use crate::metrics::Metrics;
+use crate::mutant::{self, Layer, Mutant};
 
 /// Hands out permits, counts and logs refusals.
 #[derive(Clone)]
@@ -35,13 +36,17 @@ impl LayoutGuard {
         operation: LayoutOperation,
         reason: String,
     ) -> LayoutWritesDisabled {
-        self.metrics.layout_write_blocked(&cluster.to_string(), operation.name());
-        info!(
-            cluster = %cluster,
-            operation = operation.name(),
-            reason = %reason,
-            "layout write blocked"
-        );
+        if !mutant::is(Mutant::MetricNotCounted) {
+            self.metrics.layout_write_blocked(&cluster.to_string(), operation.name());
+        }
+        if !mutant::is(Mutant::RefusalNotLogged) {
+            info!(
+                cluster = %cluster,
+                operation = operation.name(),
+                reason = %reason,
+                "layout write blocked"
+            );
+        }
         LayoutWritesDisabled { cluster: cluster.clone(), operation, reason }
     }
 }
@@ -59,10 +64,20 @@ impl LayoutAuthority {
         &self.decision
     }
 
+    /// What a path asks before it does anything: a Follower is refused here already, so that nothing is left half done.
+    pub fn before(&self, operation: LayoutOperation) -> Result<(), LayoutWritesDisabled> {
+        match self.decision.forbidden() {
+            Some(reason) if !mutant::rushes() => {
+                Err(self.guard.refuse(self.decision.cluster(), operation, reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Asks for a permit. For a Follower this is the refusal: counted, logged, typed.
     pub fn permit(&self, operation: LayoutOperation) -> Result<LayoutWritePermit, LayoutWritesDisabled> {
         match self.decision.forbidden() {
-            Some(reason) if !defective(operation) => {
+            Some(reason) if !lacks(Layer::Asking, operation) => {
                 Err(self.guard.refuse(self.decision.cluster(), operation, reason))
             }
             _ => Ok(LayoutWritePermit { authority: self.clone() }),
@@ -79,7 +94,7 @@ pub struct LayoutWritePermit {
 impl LayoutWritePermit {
     /// Checks once more, against the roles as they are now: a site demoted since the permit was given does not write.
     pub fn check(&self, operation: LayoutOperation) -> Result<(), LayoutWritesDisabled> {
-        if defective(operation) {
+        if lacks(Layer::Call, operation) {
             return Ok(());
         }
         let LayoutAuthority { guard, decision } = &self.authority;
@@ -100,7 +115,7 @@ impl fmt::Debug for LayoutWritePermit {
     }
 }
 
-/// The deliberate defect of builds that prove the harness: staging is not guarded. No shipped build has it.
-const fn defective(operation: LayoutOperation) -> bool {
-    cfg!(feature = "defect-follower-stages") && matches!(operation, LayoutOperation::UpdateClusterLayout)
+/// Whether a deliberate defect takes this layer away; never in a shipped build.
+fn lacks(layer: Layer, operation: LayoutOperation) -> bool {
+    mutant::lacks(layer, operation) || mutant::overrides_guard()
 }

@@ -8,6 +8,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::controller::context::Settings;
 use crate::decision::cadence::Cadence;
+use crate::decision::factor_migration::Patience;
 use crate::garage::Deadlines;
 
 /// Where a listener binds: an address, or nothing.
@@ -58,6 +59,15 @@ pub struct Options {
 /// What to do instead of running.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Remove the layout file of a Garage node that does not run: the init container of a factor migration.
+    PurgeLayout {
+        /// Folder of Garage's metadata.
+        #[arg(long, value_name = "DIR")]
+        metadata_dir: PathBuf,
+        /// Name of the purge: one that was carried out is not carried out again.
+        #[arg(long, value_name = "NAME")]
+        once: String,
+    },
     /// Print the CustomResourceDefinitions, or write them as files.
     Crds {
         /// Serve v1beta1, too, and convert it by the webhook.
@@ -104,6 +114,24 @@ pub struct RunOptions {
     /// Garage image where no spec names one.
     #[arg(long, env = "DEFAULT_GARAGE_IMAGE", default_value = "dxflrs/garage:v2.3.0", value_name = "IMAGE")]
     pub default_garage_image: String,
+    /// Image of the init container that purges layout files in a factor migration, with an entry point that
+    /// understands purge-layout, as that of this operator does; the node's own when empty.
+    #[arg(long, env = "LAYOUT_PURGE_IMAGE", default_value = "", value_name = "IMAGE")]
+    pub layout_purge_image: String,
+    /// How long a factor migration waits for a healthy, settled cluster before it is given up.
+    #[arg(long, env = "FACTOR_MIGRATION_GRACE", default_value = "2m", value_parser = duration)]
+    pub factor_migration_grace: Duration,
+    /// How long any later phase of a factor migration may take before it is given up.
+    #[arg(long, env = "FACTOR_MIGRATION_TIMEOUT", default_value = "15m", value_parser = duration)]
+    pub factor_migration_timeout: Duration,
+    /// Die right after the answer to this write, counted from 1 (test builds only).
+    #[cfg(feature = "crash-after-write")]
+    #[arg(long, env = "CRASH_AFTER_WRITE", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub crash_after_write: Option<u64>,
+    /// Have this defect (test builds only).
+    #[cfg(feature = "mutants")]
+    #[arg(long, env = "MUTANT", value_enum, value_name = "NAME")]
+    pub mutant: Option<crate::mutant::Mutant>,
     /// Where /metrics listens; 0 turns it off.
     #[arg(long, env = "METRICS_BIND_ADDRESS", default_value = ":8080", value_parser = bind)]
     pub metrics_bind_address: Bind,
@@ -210,6 +238,11 @@ impl RunOptions {
         Settings {
             cluster_domain: self.cluster_domain.clone(),
             default_garage_image: self.default_garage_image.clone(),
+            layout_purge_image: self.layout_purge_image.clone(),
+            migration_patience: Patience {
+                validating: self.factor_migration_grace,
+                stuck: self.factor_migration_timeout,
+            },
             cadence: Cadence {
                 pending: self.requeue_pending,
                 error: self.requeue_error,
@@ -276,6 +309,15 @@ mod tests {
         all.extend(arguments);
         let options = Options::try_parse_from(all).unwrap();
         assert!(options.run.objection().unwrap().contains(says));
+    }
+
+    #[cfg(not(any(feature = "crash-after-write", feature = "mutants")))]
+    #[rstest]
+    #[case("--crash-after-write=1")]
+    #[case("--mutant=no-event")]
+    fn a_shipped_build_neither_dies_on_demand_nor_has_defects(#[case] flag: &str) {
+        let error = Options::try_parse_from(["garage-operator", flag]).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::UnknownArgument);
     }
 
     #[rstest]

@@ -203,11 +203,23 @@ async fn connect(options: &RunOptions) -> Result<Client, StartError> {
             Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(broken)?
         }
     };
-    let client = Client::try_from(config).map_err(|error| StartError::Client(Box::new(error)))?;
+    let client = client(config).map_err(|error| StartError::Client(Box::new(error)))?;
     let scope = options.scopes().into_iter().next().flatten();
     probe::<GarageCluster>(&client, scope.as_deref(), "GarageCluster").await?;
     probe::<GarageNode>(&client, scope.as_deref(), "GarageNode").await?;
     Ok(client)
+}
+
+#[cfg(not(feature = "crash-after-write"))]
+fn client(config: Config) -> Result<Client, kube::Error> {
+    Client::try_from(config)
+}
+
+/// All mutations are counted.
+#[cfg(feature = "crash-after-write")]
+fn client(config: Config) -> Result<Client, kube::Error> {
+    let builder = kube::client::ClientBuilder::try_from(config)?;
+    Ok(builder.with_layer(&crate::crash::CountWrites).build())
 }
 
 /// Lists one object, so that a missing definition or role is an error at start.

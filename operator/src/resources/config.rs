@@ -10,20 +10,21 @@ use sha2::{Digest, Sha256};
 use super::labels::meta;
 use crate::api::network::WEB_PORT;
 use crate::api::v1beta2::{GarageCluster, GarageClusterSpec};
+use crate::decision::factor_migration::factor;
 
 /// File name in the ConfigMap and below [`MOUNT`].
 pub const FILE: &str = "garage.toml";
 /// Where the ConfigMap is mounted.
 pub const MOUNT: &str = "/etc/garage";
 
-/// The text of `garage.toml`. Secrets reach Garage through its environment, never through this file.
-pub fn garage_toml(spec: &GarageClusterSpec) -> String {
+/// The text of `garage.toml` with this replication factor. Secrets reach Garage through its environment, never through this file.
+pub fn garage_toml(spec: &GarageClusterSpec, factor: u32) -> String {
     let mut text = String::new();
     for line in [
         "metadata_dir = \"/data/metadata\"".to_owned(),
         "data_dir = \"/data/data\"".to_owned(),
         "db_engine = \"lmdb\"".to_owned(),
-        format!("replication_factor = {}", spec.replication.factor),
+        format!("replication_factor = {factor}"),
         format!("consistency_mode = \"{}\"", spec.replication.consistency_mode.as_str()),
         format!("rpc_bind_addr = \"[::]:{}\"", spec.network.rpc_port()),
         "\n[s3_api]".to_owned(),
@@ -48,7 +49,7 @@ fn toml_text(text: &str) -> String {
 
 /// The name that the ConfigMap of this cluster has now.
 pub fn name(cluster: &GarageCluster) -> String {
-    let digest = Sha256::digest(garage_toml(&cluster.spec).as_bytes());
+    let digest = Sha256::digest(garage_toml(&cluster.spec, factor(cluster)).as_bytes());
     let mut short = String::new();
     for byte in digest.iter().take(4) {
         // Writing to a String cannot fail.
@@ -61,7 +62,7 @@ pub fn name(cluster: &GarageCluster) -> String {
 pub fn config_map(cluster: &GarageCluster) -> ConfigMap {
     ConfigMap {
         metadata: meta(cluster, name(cluster)),
-        data: Some(BTreeMap::from([(FILE.to_owned(), garage_toml(&cluster.spec))])),
+        data: Some(BTreeMap::from([(FILE.to_owned(), garage_toml(&cluster.spec, factor(cluster)))])),
         immutable: Some(true),
         ..ConfigMap::default()
     }
@@ -75,9 +76,8 @@ mod tests {
     #[test]
     fn the_configuration_says_what_the_spec_says() {
         let mut spec = GarageClusterSpec::default();
-        spec.replication.factor = 2;
         spec.s3_api.region = Some("a\"b".into());
-        insta::assert_snapshot!(garage_toml(&spec), @r#"
+        insta::assert_snapshot!(garage_toml(&spec, 2), @r#"
         metadata_dir = "/data/metadata"
         data_dir = "/data/data"
         db_engine = "lmdb"

@@ -22,16 +22,38 @@ use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 
 /// Names that the operator sets itself; a user cannot.
-const RESERVED_ENV: [&str; 4] =
-    ["GARAGE_RPC_SECRET", "GARAGE_ADMIN_TOKEN", "GARAGE_METRICS_TOKEN", "GARAGE_CONFIG_FILE"];
+const RESERVED_ENV: [&str; 5] = [
+    "GARAGE_RPC_SECRET",
+    "GARAGE_ADMIN_TOKEN",
+    "GARAGE_METRICS_TOKEN",
+    "GARAGE_CONFIG_FILE",
+    "GARAGE_LAYOUT_PURGE",
+];
 
+/// The init container of a factor migration, and the variable that names its purge to a Garage without files.
+const PURGE_CONTAINER: &str = "purge-cluster-layout";
+const PURGE_VARIABLE: &str = "GARAGE_LAYOUT_PURGE";
+/// Where Garage keeps its metadata.
+const METADATA: &str = "/data/metadata";
 /// The volumes of a node with their mount points.
-const VOLUMES: [(&str, &str); 2] = [("metadata", "/data/metadata"), ("data", "/data/data")];
+const VOLUMES: [(&str, &str); 2] = [("metadata", METADATA), ("data", "/data/data")];
 
-/// The StatefulSet of `node`, with `default_image` where neither spec names one.
-pub fn stateful_set(cluster: &GarageCluster, node: &GarageNode, default_image: &str) -> StatefulSet {
+/// What the specs leave open.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults<'a> {
+    /// Garage image where no spec names one.
+    pub image: &'a str,
+    /// Image whose entry point understands `purge-layout`; that of the node when empty.
+    pub purge_image: &'a str,
+    /// The node stops although its spec does not say so.
+    pub stopped: bool,
+}
+
+/// The StatefulSet of `node`.
+pub fn stateful_set(cluster: &GarageCluster, node: &GarageNode, defaults: Defaults<'_>) -> StatefulSet {
     let name = node.name_any();
     let suspended = node.spec.maintenance.as_ref().is_some_and(|maintenance| maintenance.suspended);
+    let stopped = suspended || defaults.stopped;
     let labels = of_pod(&cluster.name_any(), node);
     StatefulSet {
         metadata: ObjectMeta {
@@ -42,7 +64,7 @@ pub fn stateful_set(cluster: &GarageCluster, node: &GarageNode, default_image: &
             ..ObjectMeta::default()
         },
         spec: Some(StatefulSetSpec {
-            replicas: Some(i32::from(!suspended)),
+            replicas: Some(i32::from(!stopped)),
             service_name: Some(naming::headless_service(&cluster.name_any())),
             pod_management_policy: Some("Parallel".to_owned()),
             update_strategy: Some(StatefulSetUpdateStrategy {
@@ -52,7 +74,7 @@ pub fn stateful_set(cluster: &GarageCluster, node: &GarageNode, default_image: &
             selector: LabelSelector { match_labels: Some(node_selector(&name)), ..LabelSelector::default() },
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta { labels: Some(labels), ..ObjectMeta::default() }),
-                spec: Some(pod_spec(cluster, node, default_image)),
+                spec: Some(pod_spec(cluster, node, defaults)),
             },
             volume_claim_templates: claims(cluster, node),
             ..StatefulSetSpec::default()
@@ -61,7 +83,7 @@ pub fn stateful_set(cluster: &GarageCluster, node: &GarageNode, default_image: &
     }
 }
 
-fn pod_spec(cluster: &GarageCluster, node: &GarageNode, default_image: &str) -> PodSpec {
+fn pod_spec(cluster: &GarageCluster, node: &GarageNode, defaults: Defaults<'_>) -> PodSpec {
     let mut volumes = vec![PodVolume {
         name: "config".to_owned(),
         config_map: Some(ConfigMapVolumeSource {
@@ -80,8 +102,10 @@ fn pod_spec(cluster: &GarageCluster, node: &GarageNode, default_image: &str) -> 
             ..PodVolume::default()
         },
     ));
+    let garage = container(cluster, node, defaults.image);
     PodSpec {
-        containers: vec![container(cluster, node, default_image)],
+        init_containers: purge(cluster).map(|purge| vec![purging(&garage, purge, defaults.purge_image)]),
+        containers: vec![garage],
         volumes: Some(volumes),
         automount_service_account_token: Some(false),
         ..PodSpec::default()
@@ -111,6 +135,28 @@ fn container(cluster: &GarageCluster, node: &GarageNode, default_image: &str) ->
         ]),
         resources: spec.storage.as_ref().and_then(|tier| tier.resources.clone()),
         volume_mounts: Some(mounts()),
+        ..Container::default()
+    }
+}
+
+/// The purge of the layout file that the pods of this cluster carry out once.
+fn purge(cluster: &GarageCluster) -> Option<&str> {
+    cluster.status.as_ref()?.factor_migration.as_ref()?.purge.as_deref()
+}
+
+/// Removes the layout file before Garage starts, once for each name (operator contract §5.9). Its image is the
+/// operator's, or one that the node itself runs: none is foreign. The entry point of either understands the command.
+fn purging(garage: &Container, purge: &str, image: &str) -> Container {
+    Container {
+        name: PURGE_CONTAINER.to_owned(),
+        image: if image.is_empty() { garage.image.clone() } else { Some(image.to_owned()) },
+        image_pull_policy: garage.image_pull_policy.clone(),
+        args: Some(vec![
+            "purge-layout".to_owned(),
+            format!("--metadata-dir={METADATA}"),
+            format!("--once={purge}"),
+        ]),
+        volume_mounts: garage.volume_mounts.clone(),
         ..Container::default()
     }
 }
@@ -149,6 +195,13 @@ fn environment(cluster: &GarageCluster, node: &GarageNode) -> Vec<EnvVar> {
     if let Some(reference) = &cluster.spec.admin.admin_token_secret_ref {
         let key = reference.key_or(ADMIN_TOKEN_KEY).to_owned();
         environment.push(from_secret("GARAGE_ADMIN_TOKEN", reference.name.clone(), key));
+    }
+    if let Some(purge) = purge(cluster) {
+        environment.push(EnvVar {
+            name: PURGE_VARIABLE.to_owned(),
+            value: Some(purge.to_owned()),
+            ..EnvVar::default()
+        });
     }
     environment.push(EnvVar {
         name: "GARAGE_CONFIG_FILE".to_owned(),
@@ -232,12 +285,14 @@ fn claim(name: &str, volume: &Volume) -> PersistentVolumeClaim {
 
 #[cfg(test)]
 mod tests {
-    use super::stateful_set;
+    use super::{Defaults, stateful_set};
+    use crate::api::observed::FactorMigrationStatus;
     use crate::api::secret::SecretKeyRef;
     use crate::api::storage::{StorageTier, Volume, VolumeKind};
     use crate::api::v1beta1::{GarageNode, GarageNodeSpec};
     use crate::api::v1beta2::{GarageCluster, GarageClusterSpec};
     use k8s_openapi::api::core::v1::EnvVar;
+    use rstest::rstest;
 
     fn cluster() -> GarageCluster {
         let volume = Some(Volume { kind: VolumeKind::EmptyDir, ..Volume::default() });
@@ -263,6 +318,34 @@ mod tests {
     fn the_workload_of_a_node_is_as_the_contract_says() {
         let mut node = GarageNode::new("garage-0", GarageNodeSpec::default());
         node.metadata.namespace = Some("ns".into());
-        insta::assert_json_snapshot!(stateful_set(&cluster(), &node, "garage:test"));
+        insta::assert_json_snapshot!(stateful_set(&cluster(), &node, DEFAULTS));
+    }
+
+    const DEFAULTS: Defaults<'_> = Defaults { image: "garage:test", purge_image: "", stopped: false };
+
+    #[rstest]
+    #[case("", "garage:test")]
+    #[case("operator:test", "operator:test")]
+    fn a_recorded_purge_is_in_the_workload(#[case] purge_image: &str, #[case] image: &str) {
+        let mut cluster = cluster();
+        let migration =
+            FactorMigrationStatus { purge: Some("factor-2-7".into()), ..FactorMigrationStatus::default() };
+        cluster.status.get_or_insert_default().factor_migration = Some(migration);
+        let node = GarageNode::new("garage-0", GarageNodeSpec::default());
+        let set = stateful_set(&cluster, &node, Defaults { purge_image, ..DEFAULTS });
+        let pod = set.spec.unwrap().template.spec.unwrap();
+        let purge = &pod.init_containers.unwrap()[0];
+        assert_eq!((purge.name.as_str(), purge.image.as_deref()), ("purge-cluster-layout", Some(image)));
+        let args = ["purge-layout", "--metadata-dir=/data/metadata", "--once=factor-2-7"];
+        assert_eq!(purge.args.as_ref().unwrap(), &args);
+        let env = pod.containers[0].env.clone().unwrap();
+        assert!(env.iter().any(|variable| variable.value.as_deref() == Some("factor-2-7")));
+    }
+
+    #[test]
+    fn a_stopped_node_has_no_pod() {
+        let node = GarageNode::new("garage-0", GarageNodeSpec::default());
+        let set = stateful_set(&cluster(), &node, Defaults { stopped: true, ..DEFAULTS });
+        assert_eq!(set.spec.unwrap().replicas, Some(0));
     }
 }

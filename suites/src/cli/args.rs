@@ -59,6 +59,8 @@ pub enum Command {
     List(SelectArgs),
     /// Judge a recorded history again, without any cluster.
     Check(CheckArgs),
+    /// Prove that the matrix bites: run operators with deliberate defects, each of which somebody must notice.
+    Teeth(TeethArgs),
     /// Judge what a run left behind again, and run its failed cells again with `--run`.
     Replay(ReplayArgs),
     /// Write a page about a run: verdict, matrix, failures, and a timeline of its whole history.
@@ -116,6 +118,15 @@ pub struct PairArgs {
     /// Run this operator instead of the reference operator.
     #[arg(long, value_name = "PATH", env = "ONEWRITER_OPERATOR_BIN")]
     pub operator_bin: Option<PathBuf>,
+    /// A further argument for the operator; may be given several times.
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub operator_arg: Vec<String>,
+    /// The operator serves no webhooks: install none, and leave out the cells that need them.
+    #[arg(long, env = "ONEWRITER_NO_WEBHOOKS", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
+    pub no_webhooks: bool,
+    /// Where the meshes' random choices come from [default: random; it is printed].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
 }
 
 /// `up`.
@@ -170,9 +181,43 @@ pub struct RunArgs {
     /// Run everything this many times, each time on a fresh pair.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub count: u32,
+    /// Run a cell that failed again, up to so many times. One that then passes is reported as flaky; a violated check is
+    /// never run away from.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub retries: u32,
     /// Say what would run, and start nothing.
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// `teeth`.
+#[derive(Debug, Clone, Args)]
+pub struct TeethArgs {
+    /// Beginnings of names of defects; all of them without one.
+    #[arg(value_name = "MUTANT")]
+    pub filters: Vec<String>,
+    /// How the pairs are set up. An operator that is named takes `--mutant NAME`.
+    #[command(flatten)]
+    pub pair: PairArgs,
+    /// Folder below which the runs make `teeth` and in it a folder each.
+    #[arg(long, value_name = "DIR", default_value = "artifacts", env = "ONEWRITER_ARTIFACTS_DIR")]
+    pub artifacts_dir: PathBuf,
+    /// How many runs at once, each on a pair of its own [default: one for each core, at most 4].
+    #[arg(long, value_name = "N", default_value_t = runs_at_once(), hide_default_value = true,
+        value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub parallel: u16,
+    /// How long one wait of a cell may take: a defect may well be that what is awaited never comes.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "20s")]
+    pub step_timeout: Duration,
+    /// Say what would run, and start nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// A pair keeps a core busy while it starts.
+fn runs_at_once() -> u16 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    u16::try_from(cores.min(4)).unwrap_or(1)
 }
 
 /// `check`.

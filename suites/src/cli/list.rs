@@ -42,7 +42,7 @@ pub(super) fn table(cells: &[Cell]) -> String {
             "{:width$}  {:7}  east {east:8}  west {west:8}  {}\n",
             cell.path(),
             cell.kind,
-            cell.claim
+            cell.claim()
         );
     }
     text += &format!("{} cells\n", cells.len());

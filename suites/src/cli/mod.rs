@@ -19,6 +19,7 @@ mod run;
 mod schema;
 mod start;
 mod status;
+mod teeth;
 mod up;
 
 use clap::{CommandFactory as _, Parser as _};
@@ -43,6 +44,7 @@ pub fn run() -> Exit {
         Command::Report(args) => report::report(&cli.global, &args),
         Command::Logs(args) => in_runtime(logs::logs(&cli.global, args)),
         Command::Collect(args) => in_runtime(collect::collect(&cli.global, args)),
+        Command::Teeth(args) => in_runtime(teeth::teeth(&cli.global, args)),
         Command::Status => in_runtime(status::status(&cli.global)),
         Command::Down(args) => in_runtime(down::down(&cli.global, args)),
         Command::Doctor => in_runtime(doctor::doctor(&cli.global)),

@@ -145,7 +145,8 @@ impl Again {
         let interrupts = Interrupts::listen();
         let (mut exit, mut tries) = (Exit::Pass, Vec::new());
         for number in 1..=self.tries {
-            let ended = run::once(global, &self.args, selected.clone(), number, &interrupts).await;
+            let ended =
+                run::once(global, &run::seeded(&self.args), selected.clone(), number, &interrupts).await;
             exit = exit.or(ended.exit);
             if let Some(interrupted) = interrupts.heard() {
                 exit = exit.or(interrupted);

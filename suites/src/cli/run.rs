@@ -1,5 +1,6 @@
 //! `onewriter run`.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use harness::failure::{BoxError, chain};
@@ -47,7 +48,7 @@ async fn repeated(global: &Global, args: &RunArgs, selected: &[Planned<Garage>])
     let mut exit = Exit::Pass;
     let mut verdicts = Vec::new();
     for number in 1..=args.count {
-        let ended = once(global, args, selected.to_vec(), number, &interrupts).await;
+        let ended = once(global, &seeded(args), selected.to_vec(), number, &interrupts).await;
         exit = exit.or(ended.exit).or(ended.show(global));
         verdicts.extend(ended.left.map(|(verdict, _)| verdict));
         exit = exit.or(write_junit(args, &verdicts));
@@ -57,6 +58,14 @@ async fn repeated(global: &Global, args: &RunArgs, selected: &[Planned<Garage>])
         }
     }
     exit.or(show_all(global, args, &verdicts))
+}
+
+/// The arguments with a seed of their own, where none is given.
+pub(super) fn seeded(args: &RunArgs) -> RunArgs {
+    let mut args = args.clone();
+    // Few digits, for people to type.
+    args.pair.seed = args.pair.seed.or_else(|| Some(rand::random_range(1..1_000_000)));
+    args
 }
 
 /// Writes the JUnit report of all runs so far to where `--junit` wants it.
@@ -118,6 +127,9 @@ fn invocation(args: &RunArgs) -> Invocation {
         let absolute = std::path::absolute(operator).unwrap_or_else(|_| operator.clone());
         flag("--operator-bin", absolute.display().to_string());
     }
+    for argument in &args.pair.operator_arg {
+        flag("--operator-arg", argument.clone());
+    }
     let time = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
     if args.scenario_timeout != Limits::default().scenario {
         flag("--scenario-timeout", time(args.scenario_timeout));
@@ -125,7 +137,10 @@ fn invocation(args: &RunArgs) -> Invocation {
     if args.step_timeout != Limits::default().step {
         flag("--step-timeout", time(args.step_timeout));
     }
-    Invocation { arguments, seed: None }
+    if args.pair.no_webhooks {
+        arguments.push("--no-webhooks".to_owned());
+    }
+    Invocation { arguments, seed: args.pair.seed }
 }
 
 fn dry_run(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exit {
@@ -156,9 +171,10 @@ pub(super) async fn once(
     };
     let of = if args.count > 1 { format!(" ({number} of {})", args.count) } else { String::new() };
     display.say(&format!(
-        "run {}{of}: {} cells on two local control planes",
+        "run {}{of}: {} cells on two local control planes, seed {}",
         directory.run(),
-        selected.len()
+        selected.len(),
+        args.pair.seed.unwrap_or_default()
     ));
     let root = match StateRoot::from_env() {
         Ok(root) => root,
@@ -167,7 +183,7 @@ pub(super) async fn once(
     let purpose = format!("run {}", directory.run());
     let logs = Some(directory.path());
     let client = match start::start(&root, &args.pair, &purpose, false, logs, &display, interrupts).await {
-        Ok(client) => client,
+        Ok(client) => Arc::new(client),
         Err(start::Ended::Interrupted(exit)) => {
             let verdict = problem(&directory, exit, "the run was interrupted while its pair was started");
             return finish(args, directory, verdict);
@@ -199,7 +215,7 @@ pub(super) async fn once(
 async fn on_pair(
     args: &RunArgs,
     selected: Vec<Planned<Garage>>,
-    client: &Client,
+    client: &Arc<Client>,
     directory: &RunDirectory,
     display: &Display,
     interrupts: &Interrupts,
@@ -214,6 +230,8 @@ async fn on_pair(
         shared: false,
         keep_failed: keeps(args, false),
         abort: abort.clone(),
+        disturber: client.clone(),
+        retries: args.retries,
     };
     let running = execute(&system, selected, &description, directory, &options, display);
     let verdict = tokio::select! {
@@ -268,10 +286,12 @@ fn keeps(args: &RunArgs, passed: bool) -> bool {
 /// Keeps the pair for a person to look at, or takes it down.
 async fn end(
     args: &RunArgs,
-    client: Client,
+    client: Arc<Client>,
     verdict: &Verdict,
     display: &Display,
 ) -> Result<(), ClientError> {
+    // Every cell has ended: nobody else holds it. If one did, letting go would be as good.
+    let Some(client) = Arc::into_inner(client) else { return Ok(()) };
     let passed = verdict.verdict == VerdictKind::Pass;
     let interrupted = matches!(verdict.exit(), Exit::Interrupted | Exit::Terminated);
     if interrupted || !keeps(args, passed) {

@@ -34,7 +34,12 @@ pub(super) async fn start(
     interrupts: &Interrupts,
 ) -> Result<Client, Ended> {
     let (Provider::Auto | Provider::Local) = args.provider;
-    let options = PairOptions { operator_bin: args.operator_bin.clone() };
+    let options = PairOptions {
+        operator_bin: args.operator_bin.clone(),
+        operator_args: args.operator_arg.clone(),
+        webhooks: !args.no_webhooks,
+        seed: args.seed.unwrap_or_default(),
+    };
     let options = serde_json::to_value(options).unwrap_or_default();
     let wanted = Wanted {
         kept,

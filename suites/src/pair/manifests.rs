@@ -26,3 +26,21 @@ pub fn reference() -> Vec<Manifest> {
         config!("rbac/leader_election_role_binding.yaml"),
     ]
 }
+
+/// The same with webhooks, which also serve the older version.
+#[must_use]
+pub fn with_webhooks() -> Vec<Manifest> {
+    let definition = |manifest: &Manifest| manifest.name.ends_with("garageclusters.yaml");
+    let mut manifests: Vec<Manifest> =
+        reference().into_iter().filter(|manifest| !definition(manifest)).collect();
+    manifests.insert(0, config!("webhook/crd/garage.rajsingh.info_garageclusters.yaml"));
+    manifests.extend([
+        config!("webhook/cluster_role.yaml"),
+        config!("webhook/cluster_role_binding.yaml"),
+        config!("webhook/role.yaml"),
+        config!("webhook/role_binding.yaml"),
+        config!("webhook/validating.yaml"),
+        config!("webhook/mutating.yaml"),
+    ]);
+    manifests
+}

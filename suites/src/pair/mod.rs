@@ -18,5 +18,9 @@ pub fn intercept() {
 }
 
 fn make() -> Arc<dyn Pair> {
-    Arc::new(Federation { manifests: manifests::reference(), resolve_operator: operator::resolve })
+    Arc::new(Federation {
+        manifests: manifests::reference(),
+        webhook_manifests: manifests::with_webhooks(),
+        resolve_operator: operator::resolve,
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -35,6 +36,16 @@ pub enum OperatorError {
     Missing {
         /// This executable.
         executable: PathBuf,
+    },
+    /// The build with a feature failed.
+    #[error("building {REFERENCE} with its feature `{feature}` failed ({status}):\n{tail}")]
+    BuildWith {
+        /// The feature.
+        feature: String,
+        /// How cargo ended.
+        status: String,
+        /// What it said.
+        tail: String,
     },
     /// The build failed.
     #[error("building {REFERENCE} failed ({status}); the end of {}:\n{tail}", .log.display())]
@@ -124,6 +135,11 @@ impl BuildFolder {
         self.target.join(&self.profile).join(REFERENCE)
     }
 
+    /// Where the operator with `feature` is put: its own build would be replaced by the next one without it.
+    fn program_with(&self, feature: &str) -> PathBuf {
+        self.target.join(&self.profile).join("defects").join(feature).join(REFERENCE)
+    }
+
     /// Cargo takes its own lock, so builds of several runs wait for each other.
     fn arguments(&self) -> Vec<OsString> {
         let profile = if self.profile == "debug" { "dev" } else { &self.profile };
@@ -135,6 +151,34 @@ impl BuildFolder {
         arguments.extend(["--target-dir".into(), self.target.clone().into()]);
         arguments
     }
+}
+
+/// Builds the reference operator with a Cargo feature of its own, and puts it where no other build replaces it.
+pub async fn build_with(feature: &str) -> Result<PathBuf, OperatorError> {
+    let executable = std::env::current_exe().unwrap_or_default();
+    let folder = BuildFolder::of(&executable).ok_or(OperatorError::Missing { executable })?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = tokio::process::Command::new(cargo);
+    command.args(folder.arguments()).args(["--features", feature]).stdin(Stdio::null()).kill_on_drop(true);
+    let failed =
+        |status: String, tail: String| OperatorError::BuildWith { feature: feature.to_owned(), status, tail };
+    let output = command.output().await.map_err(|error| failed(error.to_string(), String::new()))?;
+    if !output.status.success() {
+        let tail = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+        return Err(failed(output.status.to_string(), tail));
+    }
+    let program = folder.program_with(feature);
+    let put = program.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let put = put.and_then(|()| replace(&folder.program(), &program));
+    put.map_err(|error| unusable(program.clone(), error.to_string()))?;
+    usable(program)
+}
+
+/// Copies a program whole or not at all: the one that is there may be running.
+fn replace(from: &Path, to: &Path) -> std::io::Result<()> {
+    let fresh = to.with_extension("new");
+    std::fs::copy(from, &fresh)?;
+    std::fs::rename(&fresh, to)
 }
 
 async fn build(folder: &BuildFolder, context: &Context) -> Result<PathBuf, AnyError> {

@@ -1,27 +1,27 @@
 //! Bootstrap: a new GarageCluster whose nodes have no role yet.
 //!
-//! Stimulus: a GarageCluster with two replicas and a remote cluster. Ends on: both nodes in the first layout (control),
-//! or `AwaitingLayoutWriter=True/NodesWithoutRole` and two completed reconciles later still no layout (subject).
+//! Stimulus: a GarageCluster with two replicas and a remote cluster. Ends on: both nodes in the first layout, or
+//! `AwaitingLayoutWriter=True/NodesWithoutRole` and two completed reconciles later still no layout.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use harness::failure::Failure;
-use harness::garage::mesh::Mesh;
-use harness::garage::progress::completes_reconciles;
 use harness::garage::role::Role;
-use harness::garage::system::{Garage, roles_of};
-use harness::scenario::{Cell, Kind, Scenario, Scope};
-use harness::site::{PerSite, Site};
+use harness::garage::stage::Stage;
+use harness::garage::system::Garage;
+use harness::scenario::{Cell, Scenario, Scope};
 
-use super::observe;
-use crate::fixture::cluster::{LayoutPolicy, REPLICAS};
-use crate::fixture::{CLUSTER, cluster, secret};
+use crate::fixture::cluster::Cluster;
+use crate::world::{EAST, World};
+
+const NAME: &str = "bootstrap";
 
 /// The scenario.
 #[must_use]
 pub fn scenario() -> Scenario<Garage> {
     Scenario {
-        name: "bootstrap",
+        name: NAME,
+        row: 1,
         about: "a new cluster gets its first layout from a Writer, and none from a Follower",
         cells,
         run,
@@ -29,58 +29,66 @@ pub fn scenario() -> Scenario<Garage> {
 }
 
 fn cells() -> Vec<Cell> {
-    let cell = |name, kind, role, claim| Cell {
-        scenario: "bootstrap",
-        name,
-        kind,
-        roles: PerSite { east: Some(role), west: None },
-        claim,
-        record: "Behavior matrix: Bootstrap (first layout)",
-    };
+    const ROLES: &[&str] = &["matrix-bootstrap", "matrix-assign"];
     vec![
-        cell("writer", Kind::Control, "Writer", "the Writer assigns roles to its nodes and applies layout 1"),
-        cell(
-            "follower",
-            Kind::Subject,
-            "Follower",
-            "the Follower makes no layout write and reports AwaitingLayoutWriter=True/NodesWithoutRole",
-        ),
+        Cell::control(NAME, "writer")
+            .with(EAST, "Writer")
+            .claims("the Writer assigns roles to its nodes and applies layout 1", ROLES)
+            .claims(
+                "status and condition LayoutWriter=True/WriterSite tell the role",
+                &["status-role", "condition-layout-writer"],
+            ),
+        Cell::subject(NAME, "follower")
+            .with(EAST, "Follower")
+            .claims(
+                "the Follower makes no layout write",
+                &["matrix-bootstrap", "api-follower", "fact-zero-writes"],
+            )
+            .claims(
+                "it reports AwaitingLayoutWriter=True/NodesWithoutRole and stays Ready",
+                &["condition-awaiting", "condition-ready"],
+            )
+            .claims(
+                "it runs, connects and reads its nodes, and looks again by itself",
+                &["matrix-connect", "matrix-workloads", "enforce-pending"],
+            ),
+        Cell::control(NAME, "absent")
+            .with(EAST, "Absent")
+            .claims("a site without the field writes like a Writer", &["compat-absent", "d10-default"])
+            .claims(
+                "nothing of the feature is in its spec, status or conditions",
+                &["compat-absent", "status-pointer", "deviation-reasons"],
+            ),
     ]
 }
 
-fn run<'a>(scope: &'a Scope, mesh: &'a Mesh, cell: &'a Cell) -> BoxFuture<'a, Result<(), Failure>> {
+fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, Result<(), Failure>> {
     async move {
-        let site = Site::East;
-        let role = roles_of(cell).east.unwrap_or(Role::Absent);
-        secret::create_all(scope, mesh, site).await?;
-        cluster::create(scope, site, LayoutPolicy::Auto, role).await?;
-        if role.may_write() {
-            observe::all_in_layout(scope, site, &nodes()).await?;
-            observe::condition(scope, site, "LayoutWriter", "True", "WriterSite").await?;
+        let world = World::new(scope, stage, cell);
+        let cluster = Cluster::auto(world.role(EAST), 2).factor(2);
+        let nodes = world.start(EAST, &cluster, 0).await?;
+        if world.role(EAST) == Role::Follower {
+            world.condition(EAST, "AwaitingLayoutWriter", "True", "NodesWithoutRole").await?;
+            world.condition(EAST, "Ready", "True", "ClusterReady").await?;
+            let ready = world.watch_ready(EAST);
+            world.looks_again(EAST).await?;
+            world.stays_quiet(EAST, &nodes).await?;
+            world.stayed_ready(&ready)?;
         } else {
-            observe::condition(scope, site, "LayoutWriter", "False", "FollowerSite").await?;
-            observe::condition(scope, site, "AwaitingLayoutWriter", "True", "NodesWithoutRole").await?;
+            world.in_layout(EAST, &nodes).await?;
+            world.condition(EAST, "Ready", "True", "ClusterReady").await?;
+            world.stays_quiet(EAST, &nodes).await?;
         }
-        observe::identities(scope, site, &nodes()).await?;
-        completes_reconciles(scope, mesh, site, CLUSTER, &nodes(), 2).await?;
-        layouts_are(scope, mesh, site, role).await
+        world.shows_role(EAST).await?;
+        let applied = world.role(EAST).may_write();
+        for layout in world.layouts(EAST, &nodes).await? {
+            let claim =
+                if applied { "every node holds layout 1 with both roles" } else { "no node holds a layout" };
+            let expected = if applied { (1, 2) } else { (0, 0) };
+            let holds = (layout.version, layout.roles.len()) == expected;
+            world.claim(EAST, claim, holds, || format!("{layout:?}"))?;
+        }
+        Ok(())
     }
     .boxed()
-}
-
-/// What the nodes themselves hold in the end: one layout with both roles, or none at all.
-async fn layouts_are(scope: &Scope, mesh: &Mesh, site: Site, role: Role) -> Result<(), Failure> {
-    let roles = if role.may_write() { nodes().len() } else { 0 };
-    for layout in observe::layouts(scope, mesh, site, &nodes()).await? {
-        let applied = layout.version >= 1;
-        if applied != role.may_write() || layout.roles.len() != roles {
-            let claim = format!("every node holds {roles} roles");
-            return Err(Failure::Claim { site, claim, seen: format!("{layout:?}") });
-        }
-    }
-    Ok(())
-}
-
-fn nodes() -> Vec<String> {
-    (0..REPLICAS).map(|ordinal| format!("{CLUSTER}-storage-{ordinal}")).collect()
 }

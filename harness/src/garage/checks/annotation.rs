@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use onewriter_history::{Event, State};
+
 use super::calls::{Write, layout_write, of_site};
 use super::standing::{Standing, Standings};
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
@@ -10,8 +12,9 @@ use crate::garage::facts::{ClusterFact, Fact};
 /// What an annotation asked for does not happen once the annotation is consumed: neither a second time at a Writer, nor
 /// at a Follower that is promoted later (design record, deviations: blocked annotations are consumed).
 ///
-/// Judged for `revert-layout` and `skip-dead-nodes`. A Writer that takes the annotation away first may carry it out once
-/// afterwards.
+/// Judged for `revert-layout`, `skip-dead-nodes` and `purge-cluster-layout`. A Writer that takes the annotation away first
+/// may carry it out once afterwards; a purge takes each node in turn. What the harness wipes or purges itself is no
+/// operator's doing.
 #[derive(Debug, Clone, Copy)]
 pub struct AnnotationsFireOnce;
 
@@ -38,6 +41,8 @@ struct Annotations {
     standings: Standings,
     /// By mesh, site and operation.
     asked: BTreeMap<String, BTreeMap<String, BTreeMap<&'static str, Asked>>>,
+    /// When the harness last wiped or purged a node of a mesh.
+    wiped: BTreeMap<String, u64>,
 }
 
 #[derive(Default)]
@@ -48,7 +53,11 @@ struct Asked {
     due: bool,
 }
 
-const OPERATIONS: [(&str, Write); 2] = [("revert-layout", Write::Revert), ("skip-dead-nodes", Write::Skip)];
+const OPERATIONS: [(&str, Option<Write>); 3] =
+    [("revert-layout", Some(Write::Revert)), ("skip-dead-nodes", Some(Write::Skip)), (PURGE, None)];
+
+/// The annotation whose effect is no layout write, but the loss of every node's layout.
+const PURGE: &str = "purge-cluster-layout";
 
 impl Judge for Annotations {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
@@ -57,11 +66,19 @@ impl Judge for Annotations {
             Some((mesh, Fact::Cluster(fact))) => self.learn(mesh, fact, seen.record.seq),
             _ => self.judge_write(seen, found),
         }
+        match &seen.record.event {
+            Event::Fault(fault) if matches!(fault.action.as_str(), "wipe" | "purge") => {
+                self.wiped.extend(fault.mesh.iter().map(|mesh| (mesh.clone(), seen.record.seq)));
+            }
+            Event::State(state) if state.subject == "layout" => self.judge_reset(state, seen, found),
+            _ => {}
+        }
     }
 
     fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
         self.standings.forget(mesh);
         self.asked.remove(mesh);
+        self.wiped.remove(mesh);
     }
 }
 
@@ -92,7 +109,10 @@ impl Annotations {
             return;
         };
         let write = Write::of(call);
-        let Some((operation, _)) = OPERATIONS.into_iter().find(|(_, of)| Some(*of) == write) else { return };
+        let Some((operation, _)) = OPERATIONS.into_iter().find(|(_, of)| write.is_some() && *of == write)
+        else {
+            return;
+        };
         let asked = self.asked.get_mut(&call.mesh).and_then(|sites| sites.get_mut(site));
         let Some(asked) = asked.and_then(|operations| operations.get_mut(operation)) else { return };
         let due = std::mem::take(&mut asked.due);
@@ -102,6 +122,25 @@ impl Annotations {
             call.path
         );
         found.add(Finding::violation(self.standings.cell(&call.mesh), message, seen.witness()));
+    }
+
+    /// A node lost its layout: nobody may have asked for that by an annotation that was refused.
+    fn judge_reset(&self, state: &State, seen: &Seen<'_>, found: &mut Found) {
+        let text = |key: &str| state.value.get(key)?.as_str();
+        let (Some("reset"), Some(node), Some(mesh)) = (text("event"), text("node"), &state.mesh) else {
+            return;
+        };
+        let site = node.split('/').next().unwrap_or_default();
+        let asked = self.asked.get(mesh).and_then(|sites| sites.get(site)?.get(PURGE));
+        let Some(consumed) = asked.filter(|asked| !asked.due).and_then(|asked| asked.consumed) else {
+            return;
+        };
+        if self.wiped.get(mesh).is_some_and(|wiped| *wiped > consumed) {
+            return;
+        }
+        let message =
+            format!("{PURGE} was consumed at {site} (#{consumed}), and yet node {node} lost its layout");
+        found.add(Finding::violation(self.standings.cell(mesh), message, seen.witness()));
     }
 }
 
@@ -146,6 +185,17 @@ mod tests {
         let asked = annotated(Example::new().records().roles(Follower, Writer), &["revert-layout"]);
         let again = annotated(annotated(reverts(asked), &[]), &["revert-layout"]);
         assert_eq!(findings(&reverts(again)), []);
+    }
+
+    #[test]
+    fn a_purge_that_a_follower_refused_must_not_come_later() {
+        let asked = || annotated(Example::new().records().roles(Writer, Follower), &["purge-cluster-layout"]);
+        let reset = json!({"node": "west/ns/garage-0", "nodeId": "n", "incarnation": 1, "event": "reset",
+            "from": 3, "to": 0});
+        assert_eq!(findings(&annotated(asked(), &[]).layout(&reset)).len(), 1);
+        assert_eq!(findings(&annotated(asked(), &[]).fault("wipe").layout(&reset)), []);
+        let writer = annotated(Example::new().records().roles(Follower, Writer), &["purge-cluster-layout"]);
+        assert_eq!(findings(&annotated(writer, &[]).layout(&reset).layout(&reset)), []);
     }
 
     #[test]

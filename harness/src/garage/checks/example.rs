@@ -1,6 +1,8 @@
 //! Small histories for the tests of the checks.
 
-use onewriter_history::{CallBegin, CallEnd, Event, Header, History, Moment, Source, State, Step};
+use onewriter_history::{
+    Audit, CallBegin, CallEnd, Event, Fault, Header, History, Log, Moment, Source, State, Step,
+};
 use serde_json::{Value, json};
 
 use super::roles::{EXPECTATION, ROLES};
@@ -69,6 +71,52 @@ impl Example {
         self
     }
 
+    /// A process of the operator of `site` begins.
+    pub(crate) fn up(self, site: &str) -> Self {
+        self.log(site, &json!({"message": "garage-operator is up", "version": "0.1.0"}))
+    }
+
+    /// The operator of `site` logs that it refused to stage.
+    pub(crate) fn refused(self, site: &str) -> Self {
+        let cluster = format!("{MESH}/garage");
+        let operation = "UpdateClusterLayout";
+        self.log(
+            site,
+            &json!({"message": "layout write blocked", "cluster": cluster, "operation": operation}),
+        )
+    }
+
+    /// The harness breaks something in the mesh.
+    pub(crate) fn fault(mut self, action: &str) -> Self {
+        let (mesh, action, target) = (Some(MESH.to_owned()), action.to_owned(), "west".to_owned());
+        self.events.push(Event::Fault(Fault { cell: None, mesh, action, target, detail: None }));
+        self
+    }
+
+    /// Somebody writes an Event object of the mesh at `site`.
+    pub(crate) fn event_written(mut self, site: &str, user: &str) -> Self {
+        self.events.push(Event::Audit(Audit {
+            site: site.to_owned(),
+            audit_id: String::new(),
+            stage: "ResponseComplete".to_owned(),
+            user: user.to_owned(),
+            user_agent: None,
+            verb: "create".to_owned(),
+            uri: String::new(),
+            resource: Some("events".to_owned()),
+            namespace: Some(MESH.to_owned()),
+            name: None,
+            status: Some(201),
+        }));
+        self
+    }
+
+    fn log(mut self, site: &str, line: &Value) -> Self {
+        let (site, program) = (Some(site.to_owned()), "operator".to_owned());
+        self.events.push(Event::Log(Log { site, program, line: line.to_string() }));
+        self
+    }
+
     pub(crate) fn step(mut self, title: &str) -> Self {
         let (cell, mesh) = (Some("cell".to_owned()), Some(MESH.to_owned()));
         self.events.push(Event::Step(Step { cell, mesh, title: title.to_owned(), detail: None }));
@@ -92,6 +140,10 @@ impl Example {
             .zip(&self.events)
             .map(|(ns, event)| (Moment { mono_ns: ns, ..Moment::now() }, event.clone()));
         merge(Header::new("example"), vec![Stream::of_events(Source::hub(), timed)])
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.events.len() as u64
     }
 
     pub(crate) fn into_events(self) -> Vec<Event> {

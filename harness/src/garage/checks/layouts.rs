@@ -94,6 +94,19 @@ pub struct OfMesh {
     applied: u64,
     applied_by: Option<String>,
     clouded: bool,
+    /// Nodes whose role is gone, with the role and the version that is without it.
+    departed: BTreeMap<String, Departed>,
+    /// The newest version that some node has retired.
+    retired: u64,
+}
+
+/// A role that is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Departed {
+    /// The role.
+    pub role: RoleValue,
+    /// The first version without it.
+    pub version: u64,
 }
 
 impl OfMesh {
@@ -101,6 +114,19 @@ impl OfMesh {
     #[must_use]
     pub fn role(&self, node: &str) -> Option<&RoleValue> {
         self.roles.get(node)
+    }
+
+    /// The role that `node` had, if it is gone.
+    #[must_use]
+    pub fn departed(&self, node: &str) -> Option<&Departed> {
+        self.departed.get(node)
+    }
+
+    /// Whether every version before `version` is retired: its data is where it belongs from then on (Garage admin
+    /// reference §9).
+    #[must_use]
+    pub fn is_settled_before(&self, version: u64) -> bool {
+        self.retired + 1 >= version
     }
 
     /// The newest version.
@@ -114,6 +140,17 @@ impl OfMesh {
     #[must_use]
     pub fn is_clouded(&self) -> bool {
         self.clouded
+    }
+}
+
+impl OfMesh {
+    fn change(&mut self, node: &str, change: Option<&RoleValue>, version: u64) {
+        if let Some(role) = change {
+            self.departed.remove(node);
+            self.roles.insert(node.to_owned(), role.clone());
+        } else if let Some(role) = self.roles.remove(node) {
+            self.departed.insert(node.to_owned(), Departed { role, version });
+        }
     }
 }
 
@@ -178,6 +215,11 @@ impl Layouts {
             "merged" | "replaced" => self.received(&mesh, node),
             "conflict" => self.clashed(&mesh, version, false),
             "dropped" => self.clashed(&mesh, version, true),
+            "retired" => {
+                let of_mesh = self.meshes.entry(mesh).or_default();
+                of_mesh.retired = of_mesh.retired.max(version);
+                return None;
+            }
             "reset" => {
                 self.meshes.entry(mesh.clone()).or_default().clouded = true;
                 return None;
@@ -197,10 +239,7 @@ impl Layouts {
         let of_mesh = self.meshes.entry(mesh.to_owned()).or_default();
         let pending = std::mem::take(&mut of_mesh.staged);
         for (node, pending) in &pending {
-            match &pending.change {
-                Some(role) => drop(of_mesh.roles.insert(node.clone(), role.clone())),
-                None => drop(of_mesh.roles.remove(node)),
-            }
+            of_mesh.change(node, pending.change.as_ref(), version);
         }
         of_mesh.version = version;
         of_mesh.applied = seq;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onewriter_history::{Event, State};
+use onewriter_history::{Audit, Event, State};
 use serde::Deserialize as _;
 
 use super::calls::{layout_write, of_site, request};
@@ -14,8 +14,11 @@ use crate::garage::facts::{self, Fact, Quiet};
 /// How often an operator may change one object in a quiet time. What came before may take that long to settle.
 const SETTLING: u64 = 2;
 
+/// How many Event objects an operator may write in a quiet time: one for each thing that it still has to tell.
+const TOLD: u64 = 6;
+
 /// In a quiet time, which a scenario announces, no site writes the layout, and no operator changes an object again and
-/// again. A quiet time in which no operator called proves nothing.
+/// again or tells the same again and again in Event objects. A quiet time in which no operator called proves nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Quiescence;
 
@@ -51,6 +54,8 @@ type OfSites = BTreeMap<String, BTreeMap<String, BTreeMap<String, String>>>;
 struct QuietTime {
     calls: u64,
     changes: BTreeMap<String, u64>,
+    /// Writes to Event objects by site.
+    told: BTreeMap<String, u64>,
 }
 
 impl Judge for Quieting {
@@ -60,6 +65,7 @@ impl Judge for Quieting {
             Event::CallBegin(_) if !self.quiet.is_empty() => self.called(seen, found),
             Event::State(state) if state.subject == facts::QUIET => self.turn(state, found),
             Event::State(_) => self.written(seen, found),
+            Event::Audit(audit) if !self.quiet.is_empty() => self.told(audit, seen, found),
             Event::Step(step) if step.title == "close the cell" => {
                 if let Some(mesh) = &step.mesh {
                     self.ends(mesh, found);
@@ -109,6 +115,23 @@ impl Quieting {
             let message =
                 format!("{site} wrote the layout though nothing had changed: {} {}", call.method, call.path);
             found.add(Finding::violation(self.roles.cell(&call.mesh), message, seen.witness()));
+        }
+    }
+
+    fn told(&mut self, audit: &Audit, seen: &Seen<'_>, found: &mut Found) {
+        let is_event = matches!(audit.resource.as_deref(), Some("events" | "events.k8s.io/events"));
+        let Some(mesh) = audit.namespace.as_ref().filter(|_| is_event && facts::is_operator(&audit.user))
+        else {
+            return;
+        };
+        let Some(told) = self.quiet.get_mut(mesh).and_then(|time| slot(&mut time.told, &audit.site)) else {
+            return;
+        };
+        *told += 1;
+        if *told == TOLD + 1 {
+            let message =
+                format!("the operator of {} keeps writing Event objects though nothing changes", audit.site);
+            found.add(Finding::violation(self.roles.cell(mesh), message, seen.witness()));
         }
     }
 
@@ -170,6 +193,14 @@ mod tests {
     fn an_object_that_the_operator_changes_again_and_again_is_churn() {
         let churn = (1..=5).fold(begun(), |example, version| written(example, OPERATOR, version));
         assert_eq!(judged(&Quiescence, &churn).len(), 1);
+    }
+
+    #[test]
+    fn an_operator_that_tells_the_same_again_and_again_is_churn() {
+        let told = |by, times| (0..times).fold(begun(), |example, _| example.event_written("west", by));
+        assert_eq!(judged(&Quiescence, &told(OPERATOR, TOLD + 3)).len(), 1);
+        assert_eq!(judged(&Quiescence, &told(OPERATOR, TOLD)), []);
+        assert_eq!(judged(&Quiescence, &told("admin", TOLD + 3)), []);
     }
 
     #[test]

@@ -1,19 +1,10 @@
 //! A node leaves the layout before its pod does.
 
-use std::collections::BTreeMap;
-
-use super::homes::{Home, Homes, Process};
-use super::layouts::{Layouts, OfMesh};
-use super::roles::Roles;
-use super::slot::slot;
+use super::leaving::{Last, Leavers, Leaving};
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
-use crate::garage::facts::{ClusterFact, Fact, NodeFact};
 
 /// At its final retirement a node's pod goes only after its role is gone, and so does the finalizer of its GarageNode
-/// (design record, "Behavior matrix": scale-down, drain, delete; D3).
-///
-/// Final is a scale-down, the deletion of a GarageNode, and that of a cluster with policy Drain; a restart, a rollout, a
-/// suspension and the policy Destroy are not. Does not apply in a mesh whose nodes hold different layouts.
+/// (design record, "Behavior matrix": scale-down, drain, delete; D3). What is final, [`Leavers`] tells.
 #[derive(Debug, Clone, Copy)]
 pub struct RoleGoesFirst;
 
@@ -37,132 +28,26 @@ impl Check for RoleGoesFirst {
 
 #[derive(Default)]
 struct Retirement {
-    roles: Roles,
-    layouts: Layouts,
-    homes: Homes,
-    /// GarageClusters by mesh, then by site and name.
-    clusters: BTreeMap<String, BTreeMap<(String, String), ClusterFact>>,
-    /// GarageNodes by mesh, site and name.
-    nodes: BTreeMap<String, BTreeMap<String, BTreeMap<String, Known>>>,
-}
-
-/// What is known of a GarageNode.
-#[derive(Default)]
-struct Known {
-    node_id: Option<String>,
-    external: bool,
-    deleting: bool,
-    gone: bool,
+    leavers: Leavers,
 }
 
 impl Judge for Retirement {
     fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
-        self.roles.follow(seen.record);
-        self.layouts.take(seen.record);
-        if let Some(Process { mesh, node, event: "stopped" }) = self.homes.take(seen.record) {
-            self.pod_goes(mesh, node, seen, found);
+        let Some(Leaving { mesh, node, site, name, last }) = self.leavers.take(seen) else { return };
+        if self.leavers.layout(&mesh).and_then(|layout| layout.role(&node)).is_none() {
+            return;
         }
-        match Fact::seen(seen) {
-            Some((mesh, Fact::Cluster(fact))) => self.learn_cluster(mesh, fact),
-            Some((mesh, Fact::Node(fact))) => self.learn_node(mesh, fact, seen, found),
-            _ => {}
-        }
+        let message = match last {
+            Last::Pod => format!("pod {name} at {site} went for good while its node {node} has a role"),
+            Last::Finalizer => {
+                format!("the finalizer of GarageNode {name} at {site} went while node {node} has a role")
+            }
+        };
+        found.add(Finding::violation(self.leavers.cell(&mesh), message, seen.witness()));
     }
 
     fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
-        self.roles.forget(mesh);
-        self.layouts.forget(mesh);
-        self.homes.forget(mesh);
-        self.clusters.remove(mesh);
-        self.nodes.remove(mesh);
-    }
-}
-
-impl Retirement {
-    fn learn_cluster(&mut self, mesh: &str, fact: &ClusterFact) {
-        let mut fact = fact.clone();
-        let clusters = self.clusters.entry(mesh.to_owned()).or_default();
-        let key = (fact.written.site.clone(), fact.written.name.clone());
-        // The answer to the last write of a deleted object may be without its spec.
-        if fact.written.gone && fact.deletion_policy.is_none() {
-            fact.deletion_policy = clusters.get(&key).and_then(|known| known.deletion_policy.clone());
-        }
-        clusters.insert(key, fact);
-    }
-
-    fn learn_node(&mut self, mesh: &str, fact: &NodeFact, seen: &Seen<'_>, found: &mut Found) {
-        let written = &fact.written;
-        let of_site = slot(&mut self.nodes, mesh).and_then(|sites| slot(sites, &written.site));
-        let Some(known) = of_site.and_then(|names| slot(names, &written.name)) else { return };
-        if fact.node_id.is_some() {
-            known.node_id.clone_from(&fact.node_id);
-        }
-        (known.external, known.deleting) = (fact.external, written.deleting);
-        let before = std::mem::replace(&mut known.gone, written.gone);
-        if written.gone
-            && !before
-            && let Some(node) = known.node_id.clone()
-        {
-            self.finalizer_goes(mesh, &node, fact, seen, found);
-        }
-    }
-
-    fn finalizer_goes(&self, mesh: &str, node: &str, fact: &NodeFact, seen: &Seen<'_>, found: &mut Found) {
-        let site = &fact.written.site;
-        if self.is_destroyed(mesh, site) || !self.has_role(mesh, node) {
-            return;
-        }
-        let message = format!(
-            "the finalizer of GarageNode {} at {site} went while node {node} has a role",
-            fact.written.name
-        );
-        found.add(Finding::violation(self.roles.cell(mesh), message, seen.witness()));
-    }
-
-    fn pod_goes(&self, mesh: &str, node: &str, seen: &Seen<'_>, found: &mut Found) {
-        let Some(home) = self.homes.of(mesh, node) else { return };
-        if self.is_destroyed(mesh, &home.site)
-            || !self.is_final(mesh, node, home)
-            || !self.has_role(mesh, node)
-        {
-            return;
-        }
-        let message =
-            format!("pod {} at {} went for good while its node {node} has a role", home.pod, home.site);
-        found.add(Finding::violation(self.roles.cell(mesh), message, seen.witness()));
-    }
-
-    fn has_role(&self, mesh: &str, node: &str) -> bool {
-        let layout = self.layouts.of(mesh).filter(|layout| !layout.is_clouded());
-        layout.and_then(|layout: &OfMesh| layout.role(node)).is_some()
-    }
-
-    fn clusters_at<'a>(&'a self, mesh: &str, site: &'a str) -> impl Iterator<Item = &'a ClusterFact> {
-        let clusters = self.clusters.get(mesh).into_iter().flat_map(BTreeMap::values);
-        clusters.filter(move |fact| fact.written.site == site && !fact.connected)
-    }
-
-    fn is_destroyed(&self, mesh: &str, site: &str) -> bool {
-        self.clusters_at(mesh, site).any(ClusterFact::is_destroyed)
-    }
-
-    fn is_final(&self, mesh: &str, node: &str, home: &Home) -> bool {
-        let draining = self.clusters_at(mesh, &home.site).any(|cluster| cluster.written.deleting);
-        let nodes = self.nodes.get(mesh).and_then(|sites| sites.get(&home.site));
-        let deleted = nodes
-            .into_iter()
-            .flat_map(BTreeMap::values)
-            .any(|known| known.deleting && !known.external && known.node_id.as_deref() == Some(node));
-        draining || deleted || self.is_scaled_away(mesh, home)
-    }
-
-    /// Whether the pod is one of a StatefulSet of the cluster's own, beyond its replicas.
-    fn is_scaled_away(&self, mesh: &str, home: &Home) -> bool {
-        let beyond = |cluster: &ClusterFact| {
-            let ordinal = home.pod.strip_prefix(&cluster.written.name)?.strip_prefix('-')?;
-            Some(ordinal.parse::<u64>().ok()? >= cluster.replicas.filter(|replicas| *replicas > 0)?)
-        };
-        self.clusters_at(mesh, &home.site).any(|cluster| beyond(cluster).unwrap_or_default())
+        self.leavers.forget(mesh);
     }
 }
 

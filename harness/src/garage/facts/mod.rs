@@ -8,19 +8,26 @@
 //! | [`NODE`] | [`NodeFact`] | a GarageNode after a write: identity, declared role in the layout, deletion |
 //! | [`OBJECT`] | [`ObjectFact`] | any other object of a cell's namespace after a write |
 //! | [`LAYOUT_SEEN`] | [`LayoutSeen`] | the layout that the harness itself read from a node |
+//! | [`METRIC`] | [`MetricFact`] | what a site's operator counts, when the harness asked it |
 //! | [`QUIET`] | [`Quiet`] | from here on nothing changes that an operator would have to act on; or it may again |
 //! | [`RECORDS`] | list of subjects | which of these the run records: what is missing then was lost |
+//!
+//! The operators' logs are in the history as they are; [`LogFact`] is what a line of them tells.
 //!
 //! Histories without [`RECORDS`] are older than these facts; checks that need them do not apply there.
 
 pub mod cluster;
+pub mod metric;
 pub mod node;
 pub mod object;
 pub mod quantity;
+pub mod refusal;
 
 pub use cluster::ClusterFact;
+pub use metric::MetricFact;
 pub use node::NodeFact;
 pub use object::ObjectFact;
+pub use refusal::LogFact;
 
 use onewriter_history::{Audit, Event, State};
 use serde::{Deserialize, Serialize};
@@ -36,12 +43,14 @@ pub const NODE: &str = "garage-node";
 pub const OBJECT: &str = "object";
 /// Subject of a layout that the harness read.
 pub const LAYOUT_SEEN: &str = "layout-seen";
+/// Subject of what an operator's metrics say.
+pub const METRIC: &str = "metric";
 /// Subject of the beginning and end of a quiet time.
 pub const QUIET: &str = "quiet";
 pub use crate::run::execute::RECORDS;
 
 /// Every subject that runs of this version record.
-pub const ALL: [&str; 5] = [CLUSTER, NODE, OBJECT, LAYOUT_SEEN, QUIET];
+pub const ALL: [&str; 6] = [CLUSTER, NODE, OBJECT, LAYOUT_SEEN, METRIC, QUIET];
 
 /// Beginning or end of a time in which nothing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -286,6 +286,7 @@ mod tests {
             claim: String::new(),
             outcome: Outcome::Failed("too late".into()),
             account: None,
+            failures: Vec::new(),
             duration_ms: 0,
             teardown_ms: 0,
         };

@@ -150,6 +150,10 @@ pub struct GarageClusterStatus {
     /// The recorded storage rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage_rollout: Option<StorageRolloutStatus>,
+    /// The replication factor that the nodes are configured with. That of the spec takes effect with the first layout,
+    /// or by a factor migration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replication_factor: Option<u32>,
     /// The factor migration, current or past.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factor_migration: Option<FactorMigrationStatus>,

@@ -33,6 +33,7 @@ pub(super) async fn finalize(context: &Context, cluster: &GarageCluster) -> Resu
         remove_finalizer(&context.client, cluster, CLUSTER_FINALIZER).await?;
     }
     context.metrics.site_role(&roles::key(cluster).to_string(), None);
+    context.ledger.forget(cluster);
     context.paces.forget(&pace_key(cluster));
     Ok(Action::await_change())
 }

@@ -13,6 +13,7 @@ use crate::api::federation::RemoteCluster;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{WantedRole, identity};
+use crate::decision::foreign_writer::{Content, Elsewhere};
 use crate::decision::import::imports;
 use crate::decision::mesh::{Peer, remote_peers};
 use crate::garage::{AdminClient, ClusterStatus};
@@ -39,6 +40,8 @@ pub(super) struct Federated {
     pub(super) missing: Vec<String>,
     /// Roles that other sites gave their nodes and this site does not know.
     pub(super) imports: Vec<WantedRole>,
+    /// The layouts of other sites that could be read; only asked for where a layout role is declared.
+    pub(super) layouts: Vec<Elsewhere>,
 }
 
 impl Sites<'_> {
@@ -52,16 +55,30 @@ impl Sites<'_> {
                 debug!(remote = %remote.name, "skipping self-connection: the zone is the local one");
                 continue;
             }
-            if is_connected(&self.view.status, &remote.zone) {
+            let connected = is_connected(&self.view.status, &remote.zone);
+            if connected && self.cluster.spec.site_role().is_none() {
                 continue;
             }
             let namespace = self.cluster.namespace().unwrap_or_default();
             match self.endpoints.remote(self.context, &namespace, remote).await? {
+                Ok(client) if connected => self.compare(&client, remote, &mut result).await,
                 Ok(client) => self.join(&pod, &client, remote, &mut result).await,
+                Err(_) if connected => {}
                 Err(why) => result.missing.push(format!("{}: {why}", remote.name)),
             }
         }
         Ok(result)
+    }
+
+    /// Reads the layout of a site that is connected. One that does not answer has no evidence to give.
+    async fn compare(&self, client: &AdminClient, remote: &RemoteCluster, result: &mut Federated) {
+        match client.cluster_layout().await {
+            Ok(layout) => {
+                let content = Content::of(&layout);
+                result.layouts.push(Elsewhere { site: remote.name.clone(), content });
+            }
+            Err(error) => debug!(remote = %remote.name, error = %chain(&error), "layout not compared"),
+        }
     }
 
     async fn join(
@@ -81,6 +98,10 @@ impl Sites<'_> {
                 return;
             }
         };
+        if self.cluster.spec.site_role().is_some() {
+            let content = Content::of(&layout);
+            result.layouts.push(Elsewhere { site: remote.name.clone(), content });
+        }
         let rpc_port = self.cluster.spec.network.rpc_port();
         let endpoint = &remote.connection.admin_api_endpoint;
         for peer in remote_peers(&self.view.status, &status, endpoint, rpc_port) {

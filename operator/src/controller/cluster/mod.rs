@@ -4,6 +4,7 @@ mod children;
 mod deletion;
 mod federation;
 mod mesh;
+mod migration;
 mod observe;
 mod operations;
 mod rollout;
@@ -12,17 +13,21 @@ mod status;
 mod upkeep;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
+use serde_json::json;
 
-use super::apply::{add_finalizer, fresh};
+use super::apply::{add_finalizer, fresh, merge};
 use super::context::Context;
 use super::error::ReconcileError;
 use super::roles;
+use crate::api::layout::LayoutSiteRole;
 use crate::api::naming::CLUSTER_FINALIZER;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::cluster_state::{ClusterFacts, is_settled};
+use crate::mutant::{self, Mutant};
 
 /// One reconcile of a `GarageCluster`.
 pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Result<Action, ReconcileError> {
@@ -35,16 +40,25 @@ pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Re
     }
     add_finalizer(&context.client, &cluster, CLUSTER_FINALIZER).await?;
     let decision = roles::decide(&cluster, &roles::neighbours(&context.clusters, &namespace(&cluster)));
-    let shown = decision.declared().map(|_| decision.effective());
+    let shown = decision
+        .declared()
+        .map(|_| if mutant::is(Mutant::GaugeWrong) { LayoutSiteRole::Writer } else { decision.effective() });
     context.metrics.site_role(&decision.cluster().to_string(), shown);
     let authority = context.guard.authority(decision);
+    if mutant::is(Mutant::RoleDefaulted) && cluster.spec.site_role().is_none() {
+        let role = json!({ "spec": { "layoutManagement": { "siteRole": "Writer" } } });
+        merge(&context.client, &cluster, &role).await?;
+    }
     operations::handle(&context, &mut cluster, &authority).await?;
+    migration::keep(&context, &mut cluster, &authority).await?;
     let fault = children::ensure(&context, &cluster).await?;
     let picture = observe::observe(&context, &cluster, authority.decision(), fault).await?;
     let settled = is_settled(&picture.facts);
     status::write(&context, &cluster, &picture).await?;
-    rollout::carry_out(&context, &cluster, &picture.rollout, &picture.pods).await?;
-    upkeep::keep(&context, &cluster, &picture, &authority).await?;
+    if picture.facts.migrating.is_none() {
+        rollout::carry_out(&context, &cluster, &picture.rollout, &picture.pods).await?;
+        upkeep::keep(&context, &cluster, &picture, &authority).await?;
+    }
     tell_long_awaiting(&context, &cluster, &picture.facts).await;
     Ok(next_look(&context, &cluster, settled))
 }
@@ -56,6 +70,9 @@ async fn tell_long_awaiting(context: &Context, cluster: &GarageCluster, facts: &
     if nodes.is_empty() {
         context.events.forget(cluster, REASON);
         return;
+    }
+    if mutant::is(Mutant::EventFlood) {
+        context.events.warn(cluster, REASON, "AwaitLayoutWriter", &nodes.join(", ")).await;
     }
     if context.paces.pending_for(&pace_key(cluster)) >= context.settings.roleless_warning {
         let note = format!("{} are still without a role; the writer site must assign them", nodes.join(", "));
@@ -74,6 +91,9 @@ pub(super) fn pace_key(cluster: &GarageCluster) -> String {
 
 fn next_look(context: &Context, cluster: &GarageCluster, settled: bool) -> Action {
     let (key, cadence) = (pace_key(cluster), &context.settings.cadence);
+    if mutant::is(Mutant::RetryStorm) {
+        return Action::requeue(Duration::from_millis(20));
+    }
     if settled {
         context.paces.settled(&key);
         return Action::requeue(context.paces.jittered(cadence.long, &key));

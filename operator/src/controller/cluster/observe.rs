@@ -13,18 +13,22 @@ use super::federation::Sites;
 use super::{mesh, rollout};
 use crate::api::condition::{DRAIN_PREPARED, find};
 use crate::api::layout::LayoutSiteRole;
+use crate::api::naming::PURGE_CLUSTER_LAYOUT;
 use crate::api::observed::{GatewayTombstone, StorageDrainStatus};
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{WantedRole, identity, intent, is_leaving, is_managed, wanted_parameters};
 use crate::decision::awaiting::WriterWork;
 use crate::decision::cluster_state::ClusterFacts;
+use crate::decision::factor_migration::{factor, hold, in_flight};
+use crate::decision::foreign_writer::Elsewhere;
 use crate::decision::mutation::Intent;
 use crate::decision::tombstones::stale_gateways;
 use crate::garage::{
     AdminError, ClusterHealth, ClusterLayout, ClusterStatus, LayoutParameters, ZoneRedundancy,
 };
 use crate::guard::RoleDecision;
+use crate::mutant::{self, Mutant};
 use crate::resources::auto_nodes::storage_replicas;
 
 /// Everything the status is made of.
@@ -44,6 +48,8 @@ pub(super) struct Picture {
     pub(super) replication_drift: Option<String>,
     /// Address of the pod through which the layout is changed.
     pub(super) steady: Option<String>,
+    /// The layouts of other sites.
+    pub(super) elsewhere: Vec<Elsewhere>,
     /// Roles to import from other sites.
     pub(super) imports: Vec<WantedRole>,
     /// What this cluster wants of the layout for its own nodes.
@@ -79,13 +85,17 @@ pub(super) async fn observe(
     let mut picture = count(cluster, &nodes, &pods);
     picture.facts.fault = fault;
     picture.storage_drain = nodes.iter().find_map(storage_drain);
-    picture.facts.declared = decision.declared();
+    let shown = mutant::is(Mutant::AbsentShowsRole).then_some(LayoutSiteRole::Writer);
+    picture.facts.declared = decision.declared().or(shown);
     picture.facts.follows = decision.effective() == LayoutSiteRole::Follower;
     if picture.facts.wanted > 0 || cluster.spec.storage.is_none() {
         ask_garage(context, cluster, &nodes, &pods, &mut picture).await?;
     }
     let running: Vec<&GarageNode> = staying(&nodes).collect();
-    picture.rollout = rollout::plan(context, cluster, &running, &pods, picture.garage.as_ref()).await?;
+    picture.facts.migrating = hold(cluster);
+    if picture.facts.migrating.is_none() {
+        picture.rollout = rollout::plan(context, cluster, &running, &pods, picture.garage.as_ref()).await?;
+    }
     picture.facts.rolling = picture.rollout.pending;
     picture.steady = scope::steady(&nodes, &pods).map(str::to_owned);
     picture.pods = pods;
@@ -100,13 +110,21 @@ pub(super) async fn observe(
             .map(|status| status.pending_gateway_tombstones.clone())
             .unwrap_or_default(),
     };
+    if picture.facts.follows && mutant::is(Mutant::TombstonesNotListed) {
+        picture.tombstones.clear();
+    }
     picture.facts.tombstones = picture.tombstones.iter().map(|tombstone| tombstone.node_id.clone()).collect();
+    picture.facts.factor_drift = factor_drift(cluster, layout);
     if picture.facts.follows {
+        // A migration that was begun before a demotion waits for a writer.
+        let drift = picture.replication_drift.clone();
+        let drift = drift.filter(|_| !mutant::is(Mutant::ReplicationChangeSilent));
+        let unfinished = picture.facts.migrating.clone();
         picture.facts.work = WriterWork {
             without_role: picture.facts.without_role.clone(),
             role_removals: role_removals(&nodes, layout),
             tombstones: picture.facts.tombstones.clone(),
-            replication_drift: picture.replication_drift.clone(),
+            replication_drift: drift.or(unfinished),
         };
     }
     Ok(picture)
@@ -182,6 +200,7 @@ async fn ask_garage(
     let federated = sites.connect(&local).await?;
     picture.facts.unconnected = federated.missing;
     picture.imports = federated.imports;
+    picture.elsewhere = federated.layouts;
     // A declaration that makes no sense is told by its own node.
     picture.intent = intent(cluster, nodes).unwrap_or_default();
     picture.facts.health = Some(view.health.status.clone());
@@ -215,6 +234,18 @@ fn without_role(nodes: &[GarageNode], layout: Option<&ClusterLayout>) -> Vec<Str
 fn role_removals(nodes: &[GarageNode], layout: Option<&ClusterLayout>) -> Vec<String> {
     let leaving = nodes.iter().filter(|node| is_managed(node) && is_leaving(node));
     leaving.filter(|node| has_role(node, layout)).map(ResourceExt::name_any).collect()
+}
+
+/// The factor of the spec that only a migration brings into the layout.
+fn factor_drift(cluster: &GarageCluster, layout: Option<&ClusterLayout>) -> Option<String> {
+    let (found, wanted) = (factor(cluster), cluster.spec.replication.factor);
+    let bound = layout.is_some_and(|layout| layout.version > 0) && in_flight(cluster).is_none();
+    (bound && found != wanted).then(|| {
+        format!(
+            "the nodes have the replication factor {found}, the spec says {wanted}: set {found} again, or ask for a \
+             migration with the annotation {PURGE_CLUSTER_LAYOUT}: factor={wanted}"
+        )
+    })
 }
 
 /// How the zone redundancy of the spec differs from the layout's, once there is one.

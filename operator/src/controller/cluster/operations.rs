@@ -5,16 +5,19 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use tracing::info;
 
-use super::super::apply::{remove_annotations, write_status};
+use super::super::apply::remove_annotations;
 use super::super::context::Context;
 use super::super::endpoints::Endpoints;
 use super::super::error::{ReconcileError, chain};
+use super::migration;
 use crate::api::layout::LayoutSiteRole;
 use crate::api::observed::LastOperation;
 use crate::api::v1beta2::GarageCluster;
+use crate::decision::foreign_writer::acknowledge;
 use crate::decision::operations::{Requested, requested};
 use crate::garage::{AdminClient, AdminError};
-use crate::guard::LayoutAuthority;
+use crate::guard::{LayoutAuthority, LayoutOperation};
+use crate::mutant::{self, Mutant};
 
 /// How an operation ended.
 struct Ending {
@@ -45,18 +48,29 @@ pub(super) async fn handle(
     cluster: &mut GarageCluster,
     authority: &LayoutAuthority,
 ) -> Result<(), ReconcileError> {
+    let follows = authority.decision().effective() == LayoutSiteRole::Follower;
     for operation in requested(cluster.annotations()) {
-        let ending = if authority.decision().effective() == LayoutSiteRole::Follower {
-            refuse(context, cluster, authority, &operation).await
-        } else {
-            carry_out(context, cluster, authority, &operation).await?
+        let ending = match operation.write() {
+            Some(write) if follows && !defiant(&operation) => {
+                refuse(context, cluster, authority, &operation, write).await
+            }
+            _ => carry_out(context, cluster, authority, &operation).await?,
         };
         record(context, cluster, &operation, &ending).await?;
-        if ending.consumed {
+        let left = follows && mutant::is(Mutant::AnnotationLeft);
+        if ending.consumed && !left {
             remove_annotations(&context.client, cluster, operation.annotations()).await?;
         }
     }
     Ok(())
+}
+
+/// A deliberate defect: a Follower carries out what it has to refuse.
+fn defiant(operation: &Requested) -> bool {
+    match operation {
+        Requested::PurgeClusterLayout { .. } => mutant::is(Mutant::PurgeOnFollower),
+        _ => mutant::is(Mutant::AnnotationExecuted) || mutant::rushes(),
+    }
 }
 
 /// Asking for the permit is the refusal: it is counted and logged there.
@@ -65,18 +79,25 @@ async fn refuse(
     cluster: &GarageCluster,
     authority: &LayoutAuthority,
     operation: &Requested,
+    write: LayoutOperation,
 ) -> Ending {
-    let why = match authority.permit(operation.write()) {
+    let why = match authority.before(write) {
         Err(refusal) => refusal.to_string(),
-        Ok(_) => format!("{} is refused: this site is a Follower", operation.name()),
+        Ok(()) => format!("{} is refused: this site is a Follower", operation.name()),
     };
-    context.events.warn(cluster, "LayoutWriteBlocked", operation.name(), &why).await;
+    if !mutant::is(Mutant::NoEvent) {
+        context.events.warn(cluster, "LayoutWriteBlocked", operation.name(), &why).await;
+    }
     Ending::refused(why)
+}
+
+fn ended(result: Result<(), String>) -> Ending {
+    result.map_or_else(Ending::refused, |()| Ending::done())
 }
 
 async fn carry_out(
     context: &Context,
-    cluster: &GarageCluster,
+    cluster: &mut GarageCluster,
     authority: &LayoutAuthority,
     operation: &Requested,
 ) -> Result<Ending, ReconcileError> {
@@ -84,14 +105,15 @@ async fn carry_out(
         Requested::Revert { value } if value != "true" => {
             return Ok(Ending::refused(format!("the value {value:?} is not \"true\"")));
         }
-        Requested::PurgeClusterLayout { .. } => {
-            let why = if cluster.spec.remote_clusters.is_empty() {
-                "factor migrations are not carried out by this operator"
-            } else {
-                "a federated cluster cannot migrate its replication factor"
-            };
-            return Ok(Ending::refused(why));
+        Requested::PurgeClusterLayout { value } => {
+            return Ok(ended(migration::start(context, cluster, value).await?));
         }
+        Requested::AcknowledgeForeignWriter => {
+            let mut page = context.ledger.open(cluster).await;
+            *page = page.as_ref().map(acknowledge);
+            return Ok(Ending::done());
+        }
+        Requested::AbortPurge => return Ok(ended(migration::stop(context, cluster).await?)),
         Requested::Revert { .. } | Requested::SkipDeadNodes { .. } => {}
     }
     let admin = match Endpoints::of(context, cluster).await? {
@@ -114,8 +136,8 @@ async fn carry_out(
 }
 
 async fn revert(admin: &AdminClient, authority: &LayoutAuthority) -> Result<(), String> {
-    let operation = Requested::Revert { value: String::new() }.write();
-    let permit = authority.permit(operation).map_err(|refusal| refusal.to_string())?;
+    let permit =
+        authority.permit(LayoutOperation::RevertClusterLayout).map_err(|refusal| refusal.to_string())?;
     admin.revert_cluster_layout(&permit).await.map_err(|error| chain(&error))
 }
 
@@ -125,8 +147,8 @@ async fn skip(
     authority: &LayoutAuthority,
     allow_missing_data: bool,
 ) -> Result<(), String> {
-    let operation = Requested::SkipDeadNodes { allow_missing_data }.write();
     let layout = admin.cluster_layout().await.map_err(|error| chain(&error))?;
+    let operation = LayoutOperation::ClusterLayoutSkipDeadNodes;
     let permit = authority.permit(operation).map_err(|refusal| refusal.to_string())?;
     match admin.cluster_layout_skip_dead_nodes(&permit, layout.version, allow_missing_data).await {
         Ok(_) | Err(AdminError::Answered { status: 400, .. }) => Ok(()),
@@ -158,7 +180,6 @@ async fn record(
         succeeded: told.is_ok(),
         error,
     });
-    write_status(&context.client, cluster, &status).await?;
-    cluster.status = Some(status);
+    cluster.status = Some(context.ledger.write(&context.client, cluster, status).await?);
     Ok(())
 }

@@ -9,12 +9,15 @@ use super::super::apply::write_status;
 use super::super::context::Context;
 use super::super::error::ReconcileError;
 use super::observe::Picture;
-use crate::api::condition::merge;
+use crate::api::condition::{AWAITING_LAYOUT_WRITER, Verdict, find, merge};
 use crate::api::layout::LayoutSiteRole;
 use crate::api::observed::{HealthStatus, LayoutWriterStatus};
 use crate::api::v1beta2::{GarageCluster, GarageClusterStatus};
 use crate::decision::cluster_state::{conditions, phase};
+use crate::decision::factor_migration::factor;
+use crate::decision::foreign_writer::{self, Content};
 use crate::garage::ClusterHealth;
+use crate::mutant::{self, Mutant};
 use crate::resources::labels::storage_selector;
 
 /// Writes the status if it differs from the one at hand.
@@ -23,9 +26,13 @@ pub(super) async fn write(
     cluster: &GarageCluster,
     picture: &Picture,
 ) -> Result<(), ReconcileError> {
-    let before = cluster.status.clone().unwrap_or_default();
+    let mut page = context.ledger.open(cluster).await;
+    let mut before = cluster.status.clone().unwrap_or_default();
+    // Nodes record what they apply: what was read at the beginning of this pass may be older.
+    before.layout_writer.clone_from(&page);
     let after = next(cluster, &before, picture, &Time(Timestamp::now()));
-    if after == before {
+    page.clone_from(&after.layout_writer);
+    if after == before && !mutant::is(Mutant::IdleChurn) {
         return Ok(());
     }
     if after.phase != before.phase {
@@ -36,7 +43,19 @@ pub(super) async fn write(
             "GarageCluster changed its phase"
         );
     }
-    write_status(&context.client, cluster, &after).await
+    write_status(&context.client, cluster, &after).await?;
+    drop(page);
+    tell_foreign_writer(context, cluster, &after).await;
+    Ok(())
+}
+
+/// One event for each new evidence.
+async fn tell_foreign_writer(context: &Context, cluster: &GarageCluster, status: &GarageClusterStatus) {
+    const REASON: &str = "ForeignLayoutWriter";
+    match status.layout_writer.as_ref().and_then(|writer| writer.foreign.as_ref()) {
+        Some(foreign) => context.events.warn_once(cluster, REASON, "WatchLayout", &foreign.message).await,
+        None => context.events.forget(cluster, REASON),
+    }
 }
 
 fn next(
@@ -48,6 +67,15 @@ fn next(
     let (facts, generation) = (&picture.facts, cluster.metadata.generation);
     let selector: Vec<String> =
         storage_selector(&cluster.name_any()).iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let writer = layout_writer(before, picture);
+    let mut verdicts = conditions(facts);
+    verdicts.extend(writer.as_ref().and_then(foreign_writer::verdict));
+    if mutant::is(Mutant::ConditionNeverCleared)
+        && find(&before.conditions, AWAITING_LAYOUT_WRITER).is_some_and(|before| before.status == "True")
+    {
+        verdicts.retain(|verdict| verdict.kind != AWAITING_LAYOUT_WRITER);
+        verdicts.push(Verdict::new(AWAITING_LAYOUT_WRITER, true, "NodesWithoutRole", ""));
+    }
     let mut after = GarageClusterStatus {
         phase: phase(facts).to_owned(),
         observed_generation: generation,
@@ -58,8 +86,9 @@ fn next(
         storage_rollout: picture.rollout.recorded.clone(),
         storage_drain: picture.storage_drain.clone(),
         pending_gateway_tombstones: picture.tombstones.clone(),
-        layout_writer: layout_writer(facts.declared, facts.follows),
-        conditions: merge(&before.conditions, &conditions(facts), generation, now),
+        replication_factor: Some(factor(cluster)),
+        layout_writer: writer,
+        conditions: merge(&before.conditions, &verdicts, generation, now),
         ..before.clone()
     };
     if let Some(garage) = &picture.garage {
@@ -69,10 +98,19 @@ fn next(
     after
 }
 
-/// The role in force, told only while the spec declares one.
-fn layout_writer(declared: Option<LayoutSiteRole>, follows: bool) -> Option<LayoutWriterStatus> {
-    let role = if follows { LayoutSiteRole::Follower } else { LayoutSiteRole::Writer };
-    declared.map(|_| LayoutWriterStatus { role })
+/// The role in force and what is known of other writers, told only while the spec declares a role.
+fn layout_writer(before: &GarageClusterStatus, picture: &Picture) -> Option<LayoutWriterStatus> {
+    let facts = &picture.facts;
+    facts.declared?;
+    let role = if facts.follows && !mutant::is(Mutant::StatusRoleWrong) {
+        LayoutSiteRole::Follower
+    } else {
+        LayoutSiteRole::Writer
+    };
+    // While nodes lose their layout on purpose, no version means anything.
+    let live = picture.garage.as_ref().filter(|_| facts.migrating.is_none());
+    let live = live.map(|garage| Content::of(&garage.layout));
+    Some(foreign_writer::observe(before.layout_writer.as_ref(), role, live.as_ref(), &picture.elsewhere))
 }
 
 fn number(count: usize) -> i32 {

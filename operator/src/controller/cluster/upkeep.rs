@@ -10,11 +10,11 @@ use super::super::endpoints::Endpoints;
 use super::super::error::ReconcileError;
 use super::super::layout::{Outcome, converge};
 use super::observe::Picture;
-use crate::api::layout::LayoutSiteRole;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::wanted_parameters;
 use crate::decision::mutation::Intent;
 use crate::guard::{LayoutAuthority, LayoutOperation};
+use crate::mutant::{self, Mutant};
 
 /// Makes the changes, after the status has told what is pending. A Follower only asks, and is refused.
 pub(super) async fn keep(
@@ -24,18 +24,19 @@ pub(super) async fn keep(
     authority: &LayoutAuthority,
 ) -> Result<(), ReconcileError> {
     let Some(intent) = intent(cluster, picture) else { return Ok(()) };
-    if authority.decision().effective() == LayoutSiteRole::Follower {
-        let operation = match intent.parameters {
-            Some(_) => LayoutOperation::UpdateClusterLayoutWithParams,
-            None => LayoutOperation::UpdateClusterLayout,
-        };
-        // The refusal is counted and logged where it is made.
-        drop(authority.permit(operation));
+    let operation = match intent.parameters {
+        Some(_) => LayoutOperation::UpdateClusterLayoutWithParams,
+        None => LayoutOperation::UpdateClusterLayout,
+    };
+    let defiant = (mutant::is(Mutant::AutoApplyOnFollower) && !intent.removals.is_empty())
+        || (mutant::is(Mutant::FollowerImports) && !picture.imports.is_empty());
+    // The refusal is counted and logged where it is made.
+    if !defiant && authority.before(operation).is_err() {
         return Ok(());
     }
     let Ok(endpoints) = Endpoints::of(context, cluster).await? else { return Ok(()) };
     let writer = endpoints.writer(picture.steady.as_deref());
-    match converge(&writer, authority, &context.locks, &intent).await {
+    match converge(context, &writer, authority, &intent).await {
         Outcome::Pending(why) => {
             info!(cluster = %authority.decision().cluster(), why, "layout upkeep is pending");
         }

@@ -8,12 +8,13 @@ use super::super::apply::remove_finalizer;
 use super::super::context::Context;
 use super::super::error::ReconcileError;
 use super::status::{self, Observation};
-use super::{next_look, orphan, pace_key, removal};
+use super::{authority_of, next_look, orphan, pace_key, removal, workload};
 use crate::api::federation::DeletionPolicy;
 use crate::api::naming::NODE_FINALIZER;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::node_state::Drain;
+use crate::mutant::{self, Mutant};
 
 /// Lets the node go as soon as its role is gone, or nobody cares about its role any more. Until then the finalizer
 /// holds the object and with it the workload.
@@ -27,11 +28,18 @@ pub(super) async fn finalize(
         return Ok(Action::await_change());
     }
     let mut observation = match cluster {
-        Some(cluster) if is_destroyed(cluster) => Observation::draining(Drain::Prepared),
+        Some(cluster) if is_destroyed(cluster) && !mutant::is(Mutant::DestroyWrites) => {
+            Observation::draining(Drain::Prepared)
+        }
         Some(cluster) => removal::advance(context, cluster, node).await?,
         None => orphan::advance(context, node).await?,
     };
-    if observation.facts.drain.as_ref().is_some_and(Drain::is_over) {
+    if let Some(cluster) = cluster.filter(|_| mutant::is(Mutant::WorkloadReleasedEarly)) {
+        workload::ensure(context, cluster, node, authority_of(context, cluster).decision()).await?;
+    }
+    let early = mutant::is(Mutant::FinalizerReleasedEarly)
+        && matches!(observation.facts.drain, Some(Drain::Blocked(_)));
+    if early || observation.facts.drain.as_ref().is_some_and(Drain::is_over) {
         return release(context, node).await;
     }
     observation.facts.deleting = true;

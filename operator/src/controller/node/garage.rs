@@ -16,9 +16,11 @@ use crate::api::layout::LayoutSiteRole;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{collision, identity, intent, is_managed, wanted_role};
-use crate::decision::node_state::Obstacle;
+use crate::decision::factor_migration::hold;
+use crate::decision::node_state::{NodeFacts, Obstacle};
 use crate::garage::{AdminClient, AdminError, ClusterLayout, ClusterStatus};
 use crate::guard::{LayoutAuthority, LayoutOperation};
+use crate::mutant::{self, Mutant};
 
 /// Connects the node, assigns its role if this site may, and reads how it is then.
 pub(super) async fn reconcile(
@@ -43,6 +45,11 @@ pub(super) async fn reconcile(
     let (admin, writer) = (endpoints.service(), endpoints.writer(scope::steady(&nodes, &pods)));
     let pass = Pass { context, cluster, node, nodes: &nodes, pods: &pods, authority, admin, writer };
     Ok(match pass.run(&found.id).await {
+        Ok(Observation { facts: NodeFacts { waiting: Some(why), .. }, .. })
+            if mutant::is(Mutant::BlockedAsFailed) =>
+        {
+            Observation::obstructed(Obstacle::failed("LayoutWriteBlocked", why))
+        }
         Ok(observation) => observation,
         Err(error) => Observation::obstructed(Obstacle::pending("GarageUnreachable", chain(&error))),
     })
@@ -148,11 +155,14 @@ impl Pass<'_> {
     }
 
     async fn change(&self) -> Outcome {
-        if let Err(refusal) = self.authority.permit(LayoutOperation::UpdateClusterLayout) {
+        if let Some(why) = hold(self.cluster) {
+            return Outcome::Pending(why);
+        }
+        if let Err(refusal) = self.authority.before(LayoutOperation::UpdateClusterLayout) {
             return Outcome::Pending(refusal.to_string());
         }
         match intent(self.cluster, self.nodes) {
-            Ok(intent) => converge(&self.writer, self.authority, &self.context.locks, &intent).await,
+            Ok(intent) => converge(self.context, &self.writer, self.authority, &intent).await,
             Err(invalid) => Outcome::Pending(invalid.to_string()),
         }
     }

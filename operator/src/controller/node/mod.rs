@@ -10,6 +10,7 @@ mod status;
 mod workload;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
@@ -25,6 +26,7 @@ use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{is_leaving, is_managed};
 use crate::decision::node_state::{Obstacle, is_settled};
 use crate::guard::LayoutAuthority;
+use crate::mutant::{self, Mutant};
 
 /// One reconcile of a `GarageNode`.
 pub async fn reconcile(node: Arc<GarageNode>, context: Arc<Context>) -> Result<Action, ReconcileError> {
@@ -56,6 +58,9 @@ pub(super) fn pace_key(node: &GarageNode) -> String {
 
 fn next_look(context: &Context, node: &GarageNode, settled: bool) -> Action {
     let (key, cadence) = (pace_key(node), &context.settings.cadence);
+    if mutant::is(Mutant::RetryStorm) {
+        return Action::requeue(Duration::from_millis(20));
+    }
     if settled {
         context.paces.settled(&key);
         return Action::requeue(context.paces.jittered(cadence.long, &key));
@@ -90,8 +95,9 @@ async fn observe(
         let obstacle = Obstacle::pending("ClusterDeleting", "the GarageCluster is being deleted");
         return Ok(Observation::obstructed(obstacle));
     }
+    let authority = authority_of(context, cluster);
     let found = if is_managed(node) {
-        workload::ensure(context, cluster, node).await?;
+        workload::ensure(context, cluster, node, authority.decision()).await?;
         identity::discover(context, cluster, node).await?
     } else {
         identity::declared(node)
@@ -104,5 +110,5 @@ async fn observe(
     if is_leaving(node) {
         return removal::advance(context, cluster, node).await;
     }
-    garage::reconcile(context, cluster, node, found, &authority_of(context, cluster)).await
+    garage::reconcile(context, cluster, node, found, &authority).await
 }

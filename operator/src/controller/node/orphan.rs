@@ -14,6 +14,7 @@ use crate::decision::mutation::Intent;
 use crate::decision::node_state::Drain;
 use crate::garage::{AdminClient, AdminError};
 use crate::guard::{ClusterKey, LayoutAuthority, LayoutOperation, RoleDecision};
+use crate::mutant::{self, Mutant};
 
 /// Takes the role out of the layout through the recorded endpoint, if the recorded role allows it.
 pub(super) async fn advance(context: &Context, node: &GarageNode) -> Result<Observation, ReconcileError> {
@@ -60,11 +61,14 @@ async fn step(
     if admin.cluster_layout().await?.role(id).is_none() {
         return Ok(Drain::Prepared);
     }
-    if let Err(refusal) = authority.permit(LayoutOperation::UpdateClusterLayout) {
+    let defiant = mutant::is(Mutant::OrphanWrites);
+    if let Err(refusal) = authority.before(LayoutOperation::UpdateClusterLayout)
+        && !defiant
+    {
         return Ok(Drain::Blocked(refusal.to_string()));
     }
     let intent = Intent { removals: [id.to_owned()].into(), ..Intent::default() };
-    Ok(match converge(admin, authority, &context.locks, &intent).await {
+    Ok(match converge(context, admin, authority, &intent).await {
         Outcome::Pending(why) => Drain::Preparing(why),
         Outcome::Applied(_) | Outcome::Settled => Drain::Preparing("the layout has to settle".to_owned()),
     })

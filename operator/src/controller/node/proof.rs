@@ -12,6 +12,7 @@ use crate::api::v1beta1::GarageNode;
 use crate::decision::drain_proof::{self, DrainProof, Seen};
 use crate::decision::node_state::Drain;
 use crate::garage::{AdminClient, AdminError, ClusterLayout};
+use crate::mutant::{self, Mutant};
 
 /// The proof as the status of the node records it.
 pub(super) fn recorded(node: &GarageNode) -> Option<&DrainProof> {
@@ -48,7 +49,8 @@ pub(super) async fn advance(
     layout: &ClusterLayout,
 ) -> (Drain, Option<DrainProof>) {
     let Some(proof) = recorded(node).cloned() else { return (Drain::Prepared, None) };
-    if proof.completed_at.is_some() || !context.settings.drain_block_proof {
+    let skipped = !context.settings.drain_block_proof || mutant::is(Mutant::DrainSkipsProof);
+    if proof.completed_at.is_some() || skipped {
         return (Drain::Prepared, Some(proof));
     }
     let seen = match observe(admin, id, layout).await {

@@ -17,10 +17,12 @@ use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{identity, intent};
 use crate::decision::drain_proof::DrainProof;
+use crate::decision::factor_migration::hold;
 use crate::decision::mutation::is_settled;
 use crate::decision::node_state::Drain;
 use crate::garage::{AdminClient, AdminError, ClusterLayout, ClusterStatus};
 use crate::guard::{LayoutAuthority, LayoutOperation};
+use crate::mutant::{self, Mutant};
 
 /// The first write of a removal.
 const OPERATION: LayoutOperation = LayoutOperation::UpdateClusterLayout;
@@ -65,14 +67,15 @@ impl Removal<'_> {
         };
         let staged = layout.staged_role_changes.iter().any(|change| change.id.eq_ignore_ascii_case(id));
         let gone = layout.role(id).is_none();
-        let permitted = if gone && !staged { None } else { Some(self.authority.permit(OPERATION)) };
+        let permitted = if gone && !staged { None } else { Some(self.authority.before(OPERATION)) };
         let (drain, proof) = match permitted {
+            Some(Err(_)) if !gone && mutant::is(Mutant::BlockedAdvances) => (Drain::Prepared, None),
             Some(Err(refusal)) if !gone => (Drain::Blocked(refusal.to_string()), None),
             None | Some(Err(_)) => self.after_removal(id, &layout).await,
-            Some(Ok(_)) if self.is_fresh() => {
+            Some(Ok(())) if self.is_fresh() => {
                 (Drain::Preparing("a moment is left for the cluster to be deleted, too".to_owned()), None)
             }
-            Some(Ok(_)) => {
+            Some(Ok(())) => {
                 let proof = proof::begin(self.context, self.node).await?;
                 (self.remove().await, proof)
             }
@@ -100,11 +103,14 @@ impl Removal<'_> {
     }
 
     async fn remove(&self) -> Drain {
+        if let Some(why) = hold(self.cluster) {
+            return Drain::Preparing(why);
+        }
         let intent = match intent(self.cluster, self.nodes) {
             Ok(intent) => intent,
             Err(invalid) => return Drain::Blocked(invalid.to_string()),
         };
-        match converge(&self.writer, self.authority, &self.context.locks, &intent).await {
+        match converge(self.context, &self.writer, self.authority, &intent).await {
             Outcome::Pending(why) => Drain::Preparing(why),
             Outcome::Applied(version) => {
                 Drain::Preparing(format!("layout version {version} without the node has to settle"))
@@ -120,7 +126,7 @@ impl Removal<'_> {
             Ok(history) => is_settled(&history),
             Err(error) => return (Drain::Preparing(chain(&error)), None),
         };
-        if !settled {
+        if !settled && !mutant::is(Mutant::DrainSkipsSettling) {
             return (Drain::Preparing("an older layout version is still draining".to_owned()), None);
         }
         proof::advance(self.context, self.node, &self.admin, id, layout).await

@@ -38,6 +38,9 @@ pub struct Description {
     pub journal: PathBuf,
 }
 
+/// Every run draws the same node ids and delays; what a test claims must not hang on them.
+const MESH_SEED: u64 = 1;
+
 /// One site's parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SiteParts {
@@ -88,7 +91,7 @@ async fn start(context: Context) -> Result<RunningStage, AnyError> {
         objects: manifests::parse(&config(&["crd", "rbac"])?)?,
     };
     let run = addresses.to_string();
-    let hub = hub::start(&context.launcher, &context.folder, addresses, &run);
+    let hub = hub::start(&context.launcher, &context.folder, addresses, &run, MESH_SEED);
     let sites = async {
         LocalPair::start(&context.launcher, &binaries, &settings, &Silent).await.map_err(AnyError::from)
     };
@@ -210,7 +213,7 @@ impl Running for RunningStage {
 
     fn died(&self) -> BoxFuture<'_, PartDeath> {
         async move {
-            let mut children = vec![&self.hub.child, &self.webhooks];
+            let mut children = vec![self.hub.child.clone(), self.webhooks.clone()];
             children.extend(Site::ALL.into_iter().flat_map(|site| self.sites.at(site).programs()));
             loop {
                 let ends = children.iter().map(|child| child.exited().boxed());

@@ -46,14 +46,20 @@ pub(super) fn history(plan: &Plan) -> Events {
     }
     made.looks(plan);
     made.is_annotated();
+    made.refuses();
     made.is_quiet(plan.reads);
     made.retires();
     if plan.switch {
         made.switches();
     }
-    let start = Moment { mono_ns: 1_000_000_000, ..Moment::now() };
-    let at = |index: u64| Moment { mono_ns: start.mono_ns + index * 10_000_000, ..start };
+    let start = Moment::now();
+    let at = |index: u64| Moment { mono_ns: mono_ns(index), ..start };
     (0..).zip(made.example.into_events()).map(|(index, event)| (at(index), event)).collect()
+}
+
+/// When the event at `index` happens.
+fn mono_ns(index: u64) -> u64 {
+    1_000_000_000 + index * 100_000_000
 }
 
 struct Made {
@@ -74,7 +80,8 @@ impl Made {
 
     fn opens(&mut self) {
         self.add(|example| {
-            let example = example.records().step("open the cell").roles(Writer, Follower);
+            let example = example.records().up("east").up("west").step("open the cell");
+            let example = example.roles(Writer, Follower);
             example
                 .expect(&["east"], &["west"])
                 .node("east", "n-east", "started")
@@ -147,11 +154,22 @@ impl Made {
         self.add(|example| example.fact(facts::QUIET, &json!({"on": false})));
     }
 
-    /// The follower's node is deleted at both sites; it goes after its role.
+    /// The follower's operator refuses to stage, and counts that.
+    fn refuses(&mut self) {
+        self.add(|example| example.refused("west").refused("west"));
+        let since_ns = mono_ns(self.example.len());
+        let metric = json!({"site": "west", "sinceNs": since_ns, "roles": {"garage": ["Follower"]},
+            "blocked": {"garage": {"UpdateClusterLayout": 2}}});
+        self.add(|example| example.fact(facts::METRIC, &metric));
+    }
+
+    /// The follower's node is deleted at both sites; it goes after its role, and after the last version with that.
     fn retires(&mut self) {
         self.deletes("west", false);
         self.deletes("east", false);
         self.writes("east", removal("n-west"));
+        let old = self.version - 1;
+        self.add(|example| example.layout(&layout("n-east", "retired", old, old)));
         self.deletes("east", true);
         self.add(|example| example.node("west", "n-west", "stopped"));
         self.deletes("west", true);

@@ -1,9 +1,14 @@
 //! Histories that pass are spliced: events are dropped, added, moved, or said to be somebody else's. No such history may
 //! pass; and one with events that matter to nobody must.
 
+mod calls;
+mod edit;
+mod layouts;
 mod made;
 mod noise;
+mod roles;
 mod splices;
+mod watching;
 
 use std::path::Path;
 

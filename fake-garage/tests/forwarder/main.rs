@@ -1,0 +1,11 @@
+//! `garage server`: a pod's process and a hub, both as real processes.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod ending;
+mod forwarding;
+mod mistakes;
+#[path = "../support/network.rs"]
+mod network;
+mod starting;
+mod world;

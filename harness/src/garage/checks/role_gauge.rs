@@ -1,0 +1,178 @@
+//! The gauge of the site role says what is so.
+
+use std::collections::BTreeMap;
+
+use onewriter_history::{Event, State};
+use serde::Deserialize as _;
+
+use super::deferred::Deferred;
+use super::roles::Roles;
+use super::slot::slot;
+use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
+use crate::garage::facts::{self, ClusterFact, Fact, MetricFact};
+use crate::garage::role::Role;
+
+/// The gauge of the layout site role names the role that a GarageCluster's spec gives and its status confirms, and no
+/// other; where neither names one, it names none (design record, "Status": metrics).
+///
+/// Around a change of roles nothing is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct GaugeIsTheRole;
+
+impl Check for GaugeIsTheRole {
+    fn name(&self) -> &'static str {
+        "gauge-is-the-role"
+    }
+
+    fn claim(&self) -> &'static str {
+        "the gauge of the site role names the role in force"
+    }
+
+    fn needs(&self) -> &'static str {
+        "the metrics of the operators, and GarageClusters over time"
+    }
+
+    fn begin(&self) -> Box<dyn Judge> {
+        Box::new(Gauges::default())
+    }
+}
+
+/// For how long after a change the gauge may say what was so before, in nanoseconds.
+const SETTLING_NS: u64 = 2_000_000_000;
+
+#[derive(Default)]
+struct Gauges {
+    roles: Roles,
+    /// GarageClusters by mesh, site and name.
+    meshes: BTreeMap<String, BTreeMap<String, BTreeMap<String, Known>>>,
+    held: Deferred<(String, String, String)>,
+}
+
+/// What spec and status of a cluster say, and since when.
+#[derive(Default)]
+struct Known {
+    declared: Option<Role>,
+    enforced: Option<Role>,
+    gone: bool,
+    since: u64,
+}
+
+impl Known {
+    /// The role that the gauge must name; none while spec and status disagree or have changed just now.
+    fn expected(&self, at: u64) -> Option<Option<Role>> {
+        let settled = self.since.saturating_add(SETTLING_NS) <= at;
+        let agreed = self.gone || self.declared == self.enforced;
+        (settled && agreed).then_some(if self.gone { None } else { self.enforced })
+    }
+}
+
+impl Judge for Gauges {
+    fn take(&mut self, seen: &Seen<'_>, found: &mut Found) {
+        self.roles.follow(seen.record);
+        self.held.pass(seen.record.mono_ns, found);
+        if let Some((mesh, Fact::Cluster(fact))) = Fact::seen(seen) {
+            self.learn(mesh, fact, seen.record.mono_ns);
+        }
+        if let Event::State(state) = &seen.record.event
+            && state.subject == facts::METRIC
+        {
+            self.read(state, seen);
+        }
+    }
+
+    fn mesh_ends(&mut self, mesh: &str, _recent: &Recent, _found: &mut Found) {
+        self.meshes.remove(mesh);
+        self.roles.forget(mesh);
+    }
+
+    fn end(&mut self, _recent: &Recent, found: &mut Found) {
+        self.held.end(found);
+    }
+}
+
+impl Gauges {
+    fn learn(&mut self, mesh: &str, fact: &ClusterFact, at: u64) {
+        let written = &fact.written;
+        let of_site = slot(&mut self.meshes, mesh).and_then(|sites| slot(sites, &written.site));
+        let Some(known) = of_site.and_then(|names| slot(names, &written.name)) else { return };
+        let now = (fact.declared, fact.enforced, written.gone);
+        if (known.declared, known.enforced, known.gone) == now {
+            return;
+        }
+        (known.declared, known.enforced, known.gone) = now;
+        known.since = at;
+        self.held
+            .excuse(|(of, site, name)| (of.as_str(), site, name) == (mesh, &written.site, &written.name));
+    }
+
+    fn read(&mut self, state: &State, seen: &Seen<'_>) {
+        let (Some(mesh), Ok(metric)) = (&state.mesh, MetricFact::deserialize(&state.value)) else { return };
+        let clusters = self.meshes.get(mesh).and_then(|sites| sites.get(&metric.site));
+        for (name, known) in clusters.into_iter().flatten().filter(|_| metric.error.is_none()) {
+            let Some(expected) = known.expected(metric.since_ns) else { continue };
+            let shown = metric.roles.get(name).map(Vec::as_slice).unwrap_or_default();
+            if shown.iter().map(String::as_str).eq(expected.and_then(Role::field)) {
+                continue;
+            }
+            let message = format!(
+                "the gauge of GarageCluster {name} at {} names {}, and its role is {}",
+                metric.site,
+                if shown.is_empty() { "no role".to_owned() } else { shown.join(" and ") },
+                expected.and_then(Role::field).unwrap_or("not set"),
+            );
+            let finding = Finding::violation(self.roles.cell(mesh), message, seen.witness());
+            let key = (mesh.clone(), metric.site.clone(), name.clone());
+            self.held.hold(seen.record.mono_ns, key, finding);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{Example, judged};
+    use super::*;
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    fn cluster(example: Example, declared: Value, enforced: Value) -> Example {
+        let fact = json!({"site": "west", "name": "garage", "declared": declared, "enforced": enforced});
+        example.fact(facts::CLUSTER, &fact)
+    }
+
+    fn shown(example: Example, roles: &[&str]) -> Example {
+        let fact = json!({"site": "west", "sinceNs": 9_000_000_000_u64, "roles": {"garage": roles}});
+        example.fact(facts::METRIC, &fact)
+    }
+
+    fn follower(roles: &[&str]) -> Example {
+        shown(cluster(Example::new().records(), json!("Follower"), json!("Follower")), roles)
+    }
+
+    #[rstest]
+    #[case::the_role(&["Follower"], 0)]
+    #[case::another(&["Writer"], 1)]
+    #[case::both(&["Writer", "Follower"], 1)]
+    #[case::none(&[], 1)]
+    fn the_gauge_of_a_follower_names(#[case] roles: &[&str], #[case] violations: usize) {
+        assert_eq!(judged(&GaugeIsTheRole, &follower(roles)).len(), violations);
+    }
+
+    #[test]
+    fn a_cluster_without_a_role_has_no_gauge() {
+        let absent = |roles: &[&str]| shown(cluster(Example::new(), Value::Null, Value::Null), roles);
+        assert_eq!(judged(&GaugeIsTheRole, &absent(&[])), []);
+        assert_eq!(judged(&GaugeIsTheRole, &absent(&["Writer"])).len(), 1);
+    }
+
+    #[test]
+    fn while_spec_and_status_disagree_nothing_is_judged() {
+        let changing = cluster(Example::new(), json!("Writer"), json!("Follower"));
+        assert_eq!(judged(&GaugeIsTheRole, &shown(changing, &["Writer"])), []);
+    }
+
+    #[test]
+    fn a_change_that_is_recorded_a_moment_late_excuses_what_the_gauge_said_before() {
+        let changed = cluster(follower(&["Writer"]), json!("Writer"), json!("Follower"));
+        assert_eq!(judged(&GaugeIsTheRole, &changed), []);
+    }
+}

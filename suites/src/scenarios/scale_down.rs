@@ -1,0 +1,74 @@
+//! Scale-down: one replica less.
+//!
+//! Ends on: the last node out of the layout, then gone. On a Follower first on
+//! `AwaitingLayoutWriter=True/PendingRoleRemoval` with finalizer and workload held, and on the end by itself once the
+//! writer has removed the role.
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use harness::failure::Failure;
+use harness::garage::stage::Stage;
+use harness::garage::system::Garage;
+use harness::scenario::{Cell, Scenario, Scope};
+use serde_json::json;
+
+use crate::fixture::cluster::Cluster;
+use crate::world::{EAST, WEST, World, declared};
+
+const NAME: &str = "scale_down";
+
+/// The scenario.
+#[must_use]
+pub fn scenario() -> Scenario<Garage> {
+    Scenario {
+        name: NAME,
+        row: 2,
+        about: "a Writer removes the role of the node that goes; a Follower holds the node until the writer has",
+        cells,
+        run,
+    }
+}
+
+fn cells() -> Vec<Cell> {
+    vec![
+        Cell::control(NAME, "writer")
+            .with(EAST, "Writer")
+            .claims("the Writer takes the role away, proves the blocks, and lets the node go", &["matrix-remove"]),
+        Cell::subject(NAME, "follower")
+            .with(EAST, "Follower")
+            .with(WEST, "Writer")
+            .claims("StatefulSet, pod and finalizer are held while the role is there", &["matrix-remove", "d3-wait", "failure-scale-down"])
+            .claims("it reports AwaitingLayoutWriter=True/PendingRoleRemoval, stays Ready and looks again by itself", &["condition-awaiting", "condition-ready", "enforce-pending"])
+            .claims("once the writer has removed the role it finishes by itself", &["d3-wait", "e2e-scale-down"]),
+        Cell::control(NAME, "absent")
+            .with(EAST, "Absent")
+            .claims("a site without the field removes the role like a Writer and shows no trace", &["compat-absent"]),
+    ]
+}
+
+fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, Result<(), Failure>> {
+    async move {
+        let world = World::new(scope, stage, cell);
+        let nodes = world.settled(&Cluster::auto(world.role(EAST), 2), 0).await?;
+        let (stays, goes) = (&nodes[0], &nodes[1]);
+        let id = world.identity(EAST, goes).await?;
+        let ready = world.watch_ready(EAST);
+        world.change(EAST, &json!({"storage": {"replicas": 1}})).await?;
+        if world.follows() {
+            world.condition(EAST, "AwaitingLayoutWriter", "True", "PendingRoleRemoval").await?;
+            world.node_condition(EAST, goes, "DrainPrepared", "False", "PreparationBlocked").await?;
+            world.looks_again(EAST).await?;
+            world.stays_quiet(EAST, &nodes).await?;
+            world.node_is_held(EAST, goes).await?;
+            world.delete_node(WEST, &declared(EAST, goes)).await?;
+        }
+        world.node_gone(EAST, goes).await?;
+        world.has_role(EAST, stays, &id, false).await?;
+        if world.follows() {
+            world.condition(EAST, "AwaitingLayoutWriter", "False", "NothingPending").await?;
+            world.stayed_ready(&ready)?;
+        }
+        world.shows_role(EAST).await
+    }
+    .boxed()
+}

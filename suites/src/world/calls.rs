@@ -1,0 +1,43 @@
+//! The calls that were recorded so far.
+
+use harness::failure::Failure;
+use harness::site::Site;
+use onewriter_history::{CallBegin, Event, Record};
+
+use super::World;
+
+impl World<'_> {
+    /// The calls of `caller` in this mesh so far, oldest first.
+    pub fn calls_of(&self, caller: &str) -> Result<Vec<CallBegin>, Failure> {
+        let read = std::fs::read_to_string(&self.scope.journal);
+        let text = read.map_err(|error| Failure::harness(Site::East, "read the hub's journal", error))?;
+        let mesh = format!("\"mesh\":\"{}\"", self.stage.mesh.name);
+        // Most lines are of other cells: they need not be parsed.
+        let lines = text.lines().filter(|line| line.contains("\"call.begin\"") && line.contains(&mesh));
+        let records = lines.filter_map(|line| serde_json::from_str::<Record>(line).ok());
+        Ok(records
+            .filter_map(|record| match record.event {
+                Event::CallBegin(call) if call.caller.as_deref() == Some(caller) => Some(call),
+                _ => None,
+            })
+            .collect())
+    }
+
+    /// How many layout writes `site` has made so far.
+    pub fn writes_of(&self, site: Site) -> Result<usize, Failure> {
+        Ok(self.calls_of(site.name())?.iter().filter(|call| call.layout_write).count())
+    }
+
+    /// How often `site` has called `path` so far.
+    pub fn count_of(&self, site: Site, path: &str) -> Result<usize, Failure> {
+        Ok(self.calls_of(site.name())?.iter().filter(|call| call.path == path).count())
+    }
+
+    /// The site has called `path` since `before` calls of it.
+    pub fn has_called(&self, site: Site, path: &str, before: usize) -> Result<(), Failure> {
+        let now = self.count_of(site, path)?;
+        self.claim(site, &format!("the site calls {path}"), now > before, || {
+            format!("{now} calls in all, {before} of them before")
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Nodes and layouts, read by the harness and changed by hand.
+
+use futures::future::try_join_all;
+use harness::failure::Failure;
+use harness::garage::admin::{self, Layout};
+use harness::garage::hub::{NodeName, NodeSpec};
+use harness::site::Site;
+use serde_json::{Value, json};
+
+use super::World;
+
+/// A node that no operator runs.
+#[derive(Debug, Clone)]
+pub struct Stray {
+    /// Where it lives in the hub.
+    pub name: NodeName,
+    /// Garage's identity of it.
+    pub id: String,
+    /// Its address.
+    pub address: String,
+}
+
+impl World<'_> {
+    /// The layouts that the nodes `names` of `site` hold, read from the nodes themselves.
+    pub async fn layouts(&self, site: Site, names: &[String]) -> Result<Vec<Layout>, Failure> {
+        self.step(format!("read the layouts of {} on {site}", names.join(", ")));
+        let read = |name: &String| {
+            let name = name.clone();
+            async move {
+                let address = self.address(site, &name).await?;
+                let layout = admin::layout(site, &self.stage.mesh, &address).await?;
+                layout.record(&self.scope.recorder, &address);
+                Ok(layout)
+            }
+        };
+        try_join_all(names.iter().map(read)).await
+    }
+
+    /// The layout that the node `name` of `site` holds.
+    pub async fn layout(&self, site: Site, name: &str) -> Result<Layout, Failure> {
+        let address = self.address(site, name).await?;
+        admin::layout(site, &self.stage.mesh, &address).await
+    }
+
+    /// Every node of `names` at `site` holds a layout with as many roles.
+    pub async fn holds_roles(&self, site: Site, names: &[String], roles: usize) -> Result<(), Failure> {
+        for layout in self.layouts(site, names).await? {
+            let claim = format!("every node holds a layout with {roles} roles");
+            self.claim(site, &claim, layout.roles.len() == roles, || format!("{layout:?}"))?;
+        }
+        Ok(())
+    }
+
+    /// The node `name` of `site` has a role in its own layout, or has none.
+    pub async fn has_role(&self, site: Site, name: &str, id: &str, expected: bool) -> Result<(), Failure> {
+        let layout = self.layout(site, name).await?;
+        let has = layout.roles.iter().any(|role| role.id == id);
+        let claim = format!("node {id:.8} has {} role", if expected { "its" } else { "no" });
+        self.claim(site, &claim, has == expected, || format!("{layout:?}"))
+    }
+
+    /// A person calls the node at `address`.
+    pub async fn by_hand(&self, address: &str, path: &str, body: &Value) -> Result<Value, Failure> {
+        self.step(format!("by hand: {path} at {address}"));
+        admin::by_hand(&self.stage.mesh, address, path, body)
+            .await
+            .map_err(|error| Failure::harness(Site::East, format!("call {path} at {address}"), error))
+    }
+
+    /// A person stages role changes at the node at `address`.
+    pub async fn stage_by_hand(&self, address: &str, roles: &Value) -> Result<(), Failure> {
+        self.by_hand(address, "UpdateClusterLayout", &json!({ "roles": roles })).await.map(drop)
+    }
+
+    /// A person applies what is staged at the node at `address`.
+    pub async fn apply_by_hand(&self, address: &str) -> Result<(), Failure> {
+        let layout = admin::layout(Site::East, &self.stage.mesh, address).await?;
+        let version = json!({ "version": layout.version + 1 });
+        self.by_hand(address, "ApplyClusterLayout", &version).await.map(drop)
+    }
+
+    /// Starts a node that no operator runs, in no site's name, and connects it to the node at `peer`.
+    pub async fn stray(&self, pod: &str, factor: u32, peer: &str) -> Result<Stray, Failure> {
+        self.step(format!("start the node {pod}, which no operator runs"));
+        let name = NodeName {
+            site: "elsewhere".to_owned(),
+            namespace: self.scope.namespace.clone(),
+            pod: pod.to_owned(),
+        };
+        let spec = NodeSpec {
+            rpc_secret: self.stage.mesh.rpc_secret.clone(),
+            admin_token: None,
+            metrics_token: None,
+            replication_factor: factor,
+            consistency_mode: "consistent".to_owned(),
+            hostname: pod.to_owned(),
+            purge_layout: None,
+        };
+        let failed = |error| Failure::harness(Site::East, format!("start the node {pod}"), error);
+        let node = self.stage.hub.put_node(&name, &spec).await.map_err(failed)?;
+        let target = json!([format!("{}@{}:3901", node.node_id, node.address)]);
+        self.by_hand(peer, "ConnectClusterNodes", &target).await?;
+        Ok(Stray { name, id: node.node_id, address: node.address })
+    }
+
+    /// Ends a node that no operator runs, for good.
+    pub async fn end_stray(&self, stray: &Stray) -> Result<(), Failure> {
+        self.step(format!("end the node {}", stray.name));
+        let ended = self.stage.hub.delete_node(&stray.name).await;
+        ended.map_err(|error| Failure::harness(Site::East, format!("end the node {}", stray.name), error))
+    }
+}
