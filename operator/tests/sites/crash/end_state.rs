@@ -103,7 +103,11 @@ fn summary(pod: &Value) -> Value {
 }
 
 /// Texts that differ from run to run, with what stands for them: namespaces, identities, tokens.
-async fn names(scene: &Scene, clusters: &[(String, Value)], nodes: &[(String, Value)]) -> Vec<(String, String)> {
+async fn names(
+    scene: &Scene,
+    clusters: &[(String, Value)],
+    nodes: &[(String, Value)],
+) -> Vec<(String, String)> {
     let mut names = vec![(scene.namespace().to_owned(), "NAMESPACE".to_owned())];
     for (name, object) in clusters.iter().chain(nodes) {
         let uid = object["metadata"]["uid"].as_str().unwrap();

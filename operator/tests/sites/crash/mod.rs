@@ -115,7 +115,10 @@ async fn one(scene: &Scene, procedure: Procedure, number: u64, wanted: &EndState
     };
     if let Some(difference) = differs.await {
         let Point::Crashed(write) = &point else { unreachable!("it crashed") };
-        panic!("after a crash at write {number} ({write}) the end differs:\n{difference}\n{}", scene.epitaph().await);
+        panic!(
+            "after a crash at write {number} ({write}) the end differs:\n{difference}\n{}",
+            scene.epitaph().await
+        );
     }
     procedure.check(&scene);
     close(&scene, point).await

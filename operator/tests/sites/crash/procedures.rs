@@ -43,8 +43,10 @@ impl Procedure {
             return scene.assert_never_wrote(East);
         }
         let applied = scene.writes(East).into_iter().filter(|call| call.path == "ApplyClusterLayout");
-        let mut versions: Vec<Value> =
-            applied.filter(|call| call.status == Some(200)).map(|call| call.body["version"].clone()).collect();
+        let mut versions: Vec<Value> = applied
+            .filter(|call| call.status == Some(200))
+            .map(|call| call.body["version"].clone())
+            .collect();
         let all = versions.len();
         versions.dedup();
         assert_eq!(versions.len(), all, "a version was applied twice: {versions:?}");

@@ -54,7 +54,9 @@ async fn foreign_entries(scene: Scene) {
 async fn own_entries(scene: Scene) {
     let operator = scene.operator(East, &[]).await;
     scene.create_cluster(East, scene.cluster(East, Role::Follower)).await;
-    scene.until_condition(East, "AwaitingLayoutWriter", "True", "NodesWithoutRole").await;
+    for name in [FIRST, SECOND] {
+        scene.until_identity(East, name).await;
+    }
     operator.stop().await;
     let uid = scene.the_cluster(East).await.metadata.uid.unwrap();
     let namespace = scene.namespace();
@@ -116,10 +118,10 @@ async fn identity_twice(scene: Scene) {
 /// Two nodes of a site that do not see each other: no layout is made of them until they do.
 async fn partition(scene: Scene) {
     let operator = scene.operator(East, &[]).await;
-    let mut cluster = scene.cluster(East, Role::Follower);
-    cluster["spec"]["storage"]["replicas"] = json!(2);
-    scene.create_cluster(East, cluster).await;
-    scene.until_condition(East, "AwaitingLayoutWriter", "True", "NodesWithoutRole").await;
+    scene.create_cluster(East, scene.cluster(East, Role::Follower)).await;
+    for name in [FIRST, SECOND] {
+        scene.until_identity(East, name).await;
+    }
     let names = [FIRST, SECOND].map(|name| format!("east/{}/{name}-0", scene.namespace()));
     let between = json!([[names[0]], [names[1]]]);
     let mesh = scene.mesh().name.clone();

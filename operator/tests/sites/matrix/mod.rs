@@ -8,11 +8,15 @@
 //! | [`gateways`] | stale gateway roles, `autoApply`, gateways of another owner |
 //! | [`annotations`] | `revert-layout`, `skip-dead-nodes`, `purge-cluster-layout` |
 //! | [`replication`] | zone redundancy |
+//! | [`migrating`] | factor migrations |
+//! | [`foreign_writers`] | somebody else writes the layout |
 //! | [`transitions`] | promotion, demotion |
 
 mod annotations;
 mod assigning;
+mod foreign_writers;
 mod gateways;
+mod migrating;
 mod removing;
 mod replication;
 mod running;
@@ -31,6 +35,8 @@ pub fn trials() -> Vec<Trial> {
         gateways::trials(),
         annotations::trials(),
         replication::trials(),
+        migrating::trials(),
+        foreign_writers::trials(),
         transitions::trials(),
     ]
     .into_iter()

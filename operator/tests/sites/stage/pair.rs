@@ -2,20 +2,17 @@
 //! serves the webhooks of west. East has no webhooks.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::future::{BoxFuture, FutureExt as _, select_all, try_join};
+use futures::future::{BoxFuture, FutureExt as _, try_join};
 use harness::agent::Agent;
 use harness::garage::runtime::GarageRuntime;
 use harness::local::{Identity, LocalPair, ServiceAccountName, Settings};
 use harness::pair::hub::{self, RunningHub};
 use harness::pair::manifests::{self, Manifest};
-use harness::process::{Child, Launch, Launcher};
+use harness::process::Child;
 use harness::progress::Silent;
 use harness::site::{PerSite, Site};
 use harness::supervisor::{AnyError, Context, LogTail, Pair, PartDeath, Running, StartError};
@@ -49,8 +46,6 @@ pub struct SiteParts {
     pub operator: PathBuf,
     pub audit_log: PathBuf,
     pub proxy: SocketAddr,
-    /// Process number of the API server.
-    pub api_server: i32,
 }
 
 /// Starts the pair.
@@ -74,10 +69,6 @@ struct RunningStage {
     agent: Agent,
     webhooks: Child,
     description: Description,
-    /// Set before the API server of east is stopped on purpose.
-    restarted: AtomicBool,
-    launcher: Launcher,
-    api_server: PathBuf,
 }
 
 async fn start(context: Context) -> Result<RunningStage, AnyError> {
@@ -102,16 +93,7 @@ async fn start(context: Context) -> Result<RunningStage, AnyError> {
     let agent = Agent::start(clients, runtime.clone(), runtime).await?;
     let description = describe(&context, &hub, &sites);
     let webhooks = serve_webhooks(&context, &sites, &description).await?;
-    Ok(RunningStage {
-        hub,
-        sites,
-        agent,
-        webhooks,
-        description,
-        restarted: AtomicBool::new(false),
-        launcher: context.launcher,
-        api_server: binaries.kube_apiserver,
-    })
+    Ok(RunningStage { hub, sites, agent, webhooks, description })
 }
 
 fn describe(context: &Context, hub: &RunningHub, sites: &LocalPair) -> Description {
@@ -126,7 +108,6 @@ fn describe(context: &Context, hub: &RunningHub, sites: &LocalPair) -> Descripti
                 Site::East => context.addresses.east_proxy(),
                 Site::West => context.addresses.west_proxy(),
             },
-            api_server: control_plane.programs()[1].pid(),
         }
     };
     Description {
@@ -186,26 +167,6 @@ fn config(folders: &[&str]) -> Result<Vec<Manifest>, AnyError> {
     Ok(manifests.into_values().collect())
 }
 
-impl RunningStage {
-    /// Kills the API server of east and starts it again as it was.
-    async fn restart_api_server(&self) -> Result<(), AnyError> {
-        let server = self.sites.at(Site::East).programs()[1];
-        let command_line = std::fs::read(format!("/proc/{}/cmdline", server.pid()))?;
-        let arguments = command_line.split(|byte| *byte == 0).filter(|argument| !argument.is_empty()).skip(1);
-        let again = Launch {
-            name: "kube-apiserver-again".into(),
-            program: self.api_server.clone(),
-            args: arguments.map(|argument| OsStr::from_bytes(argument).to_owned()).collect(),
-            env: Vec::new(),
-            log: server.log().with_file_name("kube-apiserver-again.log"),
-        };
-        self.restarted.store(true, Ordering::SeqCst);
-        server.stop(std::time::Duration::ZERO).await;
-        self.launcher.launch(again).await?;
-        Ok(())
-    }
-}
-
 impl Running for RunningStage {
     fn description(&self) -> Value {
         serde_json::to_value(&self.description).unwrap_or_default()
@@ -213,19 +174,18 @@ impl Running for RunningStage {
 
     fn died(&self) -> BoxFuture<'_, PartDeath> {
         async move {
-            let mut children = vec![self.hub.child.clone(), self.webhooks.clone()];
-            children.extend(Site::ALL.into_iter().flat_map(|site| self.sites.at(site).programs()));
-            loop {
-                let ends = children.iter().map(|child| child.exited().boxed());
-                let (status, index, _) = select_all(ends).await;
-                let child = children.swap_remove(index);
-                let expected = child.pid() == self.description.sites.east.api_server;
-                if !expected || !self.restarted.load(Ordering::SeqCst) {
-                    let name = child.name().to_owned();
-                    let log = LogTail::read(name.clone(), child.log());
-                    return PartDeath { status: status.to_string(), log, part: name };
-                }
-            }
+            let ended = |child: Child| async move {
+                child.exited().await;
+                child
+            };
+            let child = tokio::select! {
+                child = ended(self.hub.child.clone()) => child,
+                child = ended(self.webhooks.clone()) => child,
+                child = self.sites.at(Site::East).died() => child,
+                child = self.sites.at(Site::West).died() => child,
+            };
+            let status = child.status().map(|status| status.to_string()).unwrap_or_default();
+            PartDeath { status, log: LogTail::read(child.name(), child.log()), part: child.name().to_owned() }
         }
         .boxed()
     }
@@ -235,7 +195,10 @@ impl Running for RunningStage {
             if body != serde_json::json!({"restart": "east"}) {
                 return Err(format!("this pair knows no request `{body}`").into());
             }
-            self.restart_api_server().await.map(|()| Value::Null)
+            let east = self.sites.at(Site::East);
+            east.api_server().end(std::time::Duration::ZERO).await;
+            east.revive_api_server().await?;
+            Ok(Value::Null)
         }
         .boxed()
     }
