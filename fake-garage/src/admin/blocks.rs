@@ -12,9 +12,9 @@ pub struct RepairRequest {
 }
 
 impl RepairRequest {
-    /// Whether it starts a worker that looks at every block.
+    /// Whether the blocks are to be repaired. Nothing else leaves a trace.
     #[must_use]
-    pub const fn is_of_blocks(self) -> bool {
+    pub fn repairs_blocks(self) -> bool {
         matches!(self.repair_type, RepairType::Blocks)
     }
 }

@@ -74,6 +74,8 @@ pub struct Cluster {
     pub(super) store: Store,
     /// Nodes whose next apply loses against another one.
     pub(super) losing: BTreeSet<NodeIndex>,
+    /// What nodes answer about a layout that has not changed since.
+    pub(super) layout_answers: BTreeMap<NodeIndex, LayoutAnswers>,
     /// Calls that wait for the mesh, by its ticket.
     waiting: BTreeMap<u64, (u64, NodeIndex)>,
     /// Calls on frozen nodes, and calls that wait for what other nodes do not answer.
@@ -83,6 +85,24 @@ pub struct Cluster {
     /// Whether other nodes are still waited for, in the call that is being answered.
     pub(super) patience: Patience,
     happenings: Vec<Happening>,
+}
+
+/// Answers about a node's layout, which are good until it changes.
+#[derive(Debug, Default)]
+pub(super) struct LayoutAnswers {
+    changes: u64,
+    pub(super) layout: Option<Response>,
+    pub(super) history: Option<Response>,
+}
+
+impl LayoutAnswers {
+    /// Those about the layout that has changed so many times.
+    pub(super) fn at(&mut self, changes: u64) -> &mut Self {
+        if self.changes != changes {
+            *self = Self { changes, ..Self::default() };
+        }
+        self
+    }
 }
 
 /// A call that cannot go on.
@@ -119,6 +139,7 @@ impl Cluster {
             variables: BTreeMap::new(),
             store: Store::default(),
             losing: BTreeSet::new(),
+            layout_answers: BTreeMap::new(),
             waiting: BTreeMap::new(),
             stalled: Vec::new(),
             under_way: BTreeMap::new(),

@@ -71,12 +71,13 @@ pub struct SetVariableRequest {
     value: String,
 }
 
-/// The variables of a node's workers that can be set, and the repairs that were started.
+/// The variables of a node's workers that can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variables {
     resync_tranquility: u64,
     resync_worker_count: u64,
     scrub_tranquility: u64,
+    /// Block repairs that were launched. Each is over at once, for there are no blocks, and stays listed.
     block_repairs: u64,
 }
 
@@ -90,9 +91,8 @@ impl Default for Variables {
 const MAX_RESYNC_WORKERS: u64 = 8;
 
 impl Variables {
-    /// Starts a block repair. There are no blocks, so that it is done at once; its worker stays listed (operator
-    /// contract §5.4).
-    pub const fn repair_blocks(&mut self) {
+    /// A block repair is launched.
+    pub fn launch_block_repair(&mut self) {
         self.block_repairs += 1;
     }
 
@@ -162,7 +162,7 @@ fn next_scrub(now: Timestamp) -> Timestamp {
 /// The workers of a node that the request means.
 #[must_use]
 pub fn list(request: ListWorkersRequest, variables: &Variables, now: Timestamp) -> Vec<Worker> {
-    // All are idle and none has failed.
+    // None is busy and none has failed.
     if request.busy_only || request.error_only { Vec::new() } else { all(variables, now) }
 }
 
@@ -238,5 +238,23 @@ impl Worker {
     fn lifecycle(now: Timestamp) -> Self {
         let freeform = vec![now.strftime("Last completed: %Y-%m-%d").to_string()];
         Self { queue_length: None, freeform, ..Self::idle("object lifecycle worker") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launched_block_repair_is_a_further_worker_that_is_done_and_stays() {
+        let (mut variables, now) = (Variables::default(), Timestamp::UNIX_EPOCH);
+        let listed = |variables: &Variables| all(variables, now);
+        let before = listed(&variables);
+        variables.launch_block_repair();
+        let after = listed(&variables);
+        assert_eq!(after[..before.len()], before[..], "the others keep their numbers");
+        let repair = after.last().unwrap();
+        assert_eq!((repair.id, repair.state), (before.len() as u64 + 1, "done"));
+        assert_eq!(repair.name, "Block repair worker");
     }
 }

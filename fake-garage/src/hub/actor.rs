@@ -42,6 +42,8 @@ struct Inner {
     ports: BTreeMap<NodeIndex, Port>,
     closing: BTreeMap<NodeIndex, Port>,
     processes: BTreeMap<NodeIndex, Process>,
+    /// When the driver looks at the mesh again; `None` while nothing is due.
+    planned: Option<Duration>,
 }
 
 /// A call that waits for its answer.
@@ -112,6 +114,7 @@ impl MeshActor {
                 ports: BTreeMap::new(),
                 closing: BTreeMap::new(),
                 processes: BTreeMap::new(),
+                planned: None,
             }),
             changed: Notify::new(),
             ended: CancellationToken::new(),
@@ -123,9 +126,11 @@ impl MeshActor {
     async fn drive(self: Arc<Self>) {
         loop {
             let next = {
-                let inner = self.now();
-                inner.cluster.mesh().next_event()
+                let mut inner = self.now();
+                inner.planned = inner.cluster.mesh().next_event();
+                inner.planned
             };
+            self.shared.recorder.flush();
             // An idle mesh is looked at once a minute, for no other reason than to have a number here.
             let at = self.began + next.unwrap_or_else(|| self.began.elapsed() + Duration::from_mins(1));
             tokio::select! {
@@ -133,6 +138,14 @@ impl MeshActor {
                 () = self.changed.notified() => {}
                 () = self.ended.cancelled() => return,
             }
+        }
+    }
+
+    /// Wakes the driver if something is due sooner than it thinks.
+    fn wake_driver(&self, inner: &Inner) {
+        let next = inner.cluster.mesh().next_event();
+        if next.is_some_and(|next| inner.planned.is_none_or(|planned| next < planned)) {
+            self.changed.notify_one();
         }
     }
 
@@ -158,8 +171,9 @@ impl MeshActor {
         let mut inner = self.now();
         let result = inner.cluster.alter(change);
         self.tell(&mut inner);
+        self.wake_driver(&inner);
         drop(inner);
-        self.changed.notify_one();
+        self.shared.recorder.flush();
         result
     }
 
@@ -214,30 +228,50 @@ impl MeshActor {
         request: Request,
         host: Option<String>,
     ) -> Option<Response> {
-        let Begun { progress, request, intervention } = self.begin_call(node, request, host);
-        let Some(mut intervention) = intervention else {
-            self.perform(&progress, request, None);
-            return progress.answer().await;
+        let (progress, held) = {
+            let mut inner = self.now();
+            let Begun { progress, request, intervention } = self.begin_call(&mut inner, node, request, host);
+            let held = match intervention {
+                Some(intervention) => Some((request, intervention)),
+                None => {
+                    self.perform_now(&mut inner, &progress, request);
+                    None
+                }
+            };
+            (progress, held)
         };
+        if let Some((request, intervention)) = held {
+            // The call may stay in flight for long: whoever reads the history finds it.
+            self.shared.recorder.flush();
+            self.intervene(&progress, request, intervention).await;
+        }
+        // What takes long is in the history meanwhile.
+        self.shared.recorder.settle().await;
+        let response = progress.answer().await;
+        // Nobody is told what is not in the history.
+        response.filter(|_| self.shared.recorder.flush())
+    }
+
+    /// Does to a call what a rule says.
+    async fn intervene(&self, progress: &CallInProgress, request: Request, mut intervention: Intervention) {
         intervention.wait().await;
         match intervention.effect {
             Effect::Answer { status, body, perform } => {
                 let replacement = Response::replaced(status, &body);
                 if perform {
-                    self.perform(&progress, request, Some(Amendment::Replace(replacement)));
+                    self.perform(progress, request, Some(Amendment::Replace(replacement)));
                 } else {
-                    self.answer_instead(&progress, Some(replacement));
+                    self.answer_instead(progress, Some(replacement));
                 }
             }
-            Effect::Drop { perform: true } => self.perform(&progress, request, Some(Amendment::Drop)),
-            Effect::Drop { perform: false } => self.answer_instead(&progress, None),
+            Effect::Drop { perform: true } => self.perform(progress, request, Some(Amendment::Drop)),
+            Effect::Drop { perform: false } => self.answer_instead(progress, None),
             Effect::LoseRace => {
-                self.lock().cluster.lose_next_race(node);
-                self.perform(&progress, request, None);
+                self.lock().cluster.lose_next_race(progress.node);
+                self.perform(progress, request, None);
             }
-            Effect::Delay { .. } | Effect::Hold { .. } => self.perform(&progress, request, None),
+            Effect::Delay { .. } | Effect::Hold { .. } => self.perform(progress, request, None),
         }
-        progress.answer().await
     }
 
     /// A request whose body could not be read: records it as a call that had no effect, and gives the answer.
@@ -248,16 +282,23 @@ impl MeshActor {
         host: Option<String>,
         error: &BodyError,
     ) -> Response {
-        let response = Response::error(&ApiError::internal(error), &request.path);
-        let Begun { progress, .. } = self.begin_call(node, request, host);
-        self.answer_instead(&progress, Some(response.clone()));
+        let error = ApiError::new(500, "InternalError", error.to_string());
+        let response = Response::error(&error, &request.path);
+        let begun = self.begin_call(&mut self.now(), node, request, host);
+        self.answer_instead(&begun.progress, Some(response.clone()));
+        self.shared.recorder.flush();
         response
     }
 
     /// Attributes a call, records that it begins, and asks the rules.
-    fn begin_call(self: &Arc<Self>, node: NodeIndex, request: Request, host: Option<String>) -> Begun {
+    fn begin_call(
+        self: &Arc<Self>,
+        inner: &mut Inner,
+        node: NodeIndex,
+        request: Request,
+        host: Option<String>,
+    ) -> Begun {
         let (sender, answer) = oneshot::channel();
-        let mut inner = self.now();
         let call = self.shared.next_call();
         let absent = NodeTokens::default();
         let own = inner.own_tokens.get(&node).unwrap_or(&absent);
@@ -266,18 +307,18 @@ impl MeshActor {
         let request = Request { origin, ..request };
         let before = inner.cluster.layout_mark(node);
         let place = inner.cluster.mesh().node(node);
+        let name = &place.config().name;
         let intervention = self.shared.rules.meet(CallFacts {
             mesh: &self.name,
             caller: request.origin.caller.as_deref(),
-            node: &place.config().name,
+            node: name,
             method: &request.method,
             path: &request.path,
         });
-        let begin = journal::call_begin(call, &self.name, place, &request, host, before);
-        let name = place.config().name.clone();
-        self.shared.recorder.record(begin);
+        let recorder = &self.shared.recorder;
+        recorder.enqueue(|| journal::call_begin(call, &self.name, place, &request, host, before));
         if let Some(intervention) = &intervention {
-            self.shared.recorder.record(journal::intervention_event(&self.name, &name, call, intervention));
+            recorder.enqueue(|| journal::intervention_event(&self.name, name, call, intervention));
         }
         inner.pending.insert(call, Pending { node, sender, amendment: None });
         let progress = CallInProgress { actor: Arc::clone(self), call, node, answer };
@@ -289,12 +330,15 @@ impl MeshActor {
         if let Some(pending) = inner.pending.get_mut(&progress.call) {
             pending.amendment = amendment;
         }
+        self.perform_now(&mut inner, progress, request);
+    }
+
+    fn perform_now(&self, inner: &mut Inner, progress: &CallInProgress, request: Request) {
         let site = inner.cluster.mesh().node(progress.node).config().site.clone();
         let around = SiteView { directory: &self.shared.directory, site: &site, mesh: &self.name };
         inner.cluster.handle(progress.call, progress.node, request, &around);
-        self.tell(&mut inner);
-        drop(inner);
-        self.changed.notify_one();
+        self.tell(inner);
+        self.wake_driver(inner);
     }
 
     /// Ends a call without performing it.
@@ -311,7 +355,7 @@ impl MeshActor {
             Some(Amendment::Replace(replacement)) => Some(replacement),
             Some(Amendment::Drop) => None,
         };
-        self.shared.recorder.record(journal::call_end(call, response.as_ref(), after));
+        self.shared.recorder.enqueue(|| journal::call_end(call, response.as_ref(), after));
         // The caller may have gone away just now; the answer is recorded all the same.
         drop(pending.sender.send(response));
     }
@@ -321,7 +365,9 @@ impl MeshActor {
         if inner.pending.remove(&call).is_some() {
             inner.cluster.abandon(call);
             let after = inner.cluster.layout_mark(node);
-            self.shared.recorder.record(journal::call_end(call, None, after));
+            self.shared.recorder.enqueue(|| journal::call_end(call, None, after));
+            drop(inner);
+            self.shared.recorder.flush();
         }
     }
 
@@ -334,11 +380,11 @@ impl MeshActor {
                 }
                 Happening::Layout { node, event, held } => {
                     let node = inner.cluster.mesh().node(node);
-                    self.shared.recorder.record(journal::layout_event(&self.name, node, event, &held));
+                    self.shared.recorder.enqueue(|| journal::layout_event(&self.name, node, event, &held));
                 }
                 Happening::Log { node, line } => {
                     let node = inner.cluster.mesh().node(node);
-                    self.shared.recorder.record(journal::log_event(node, line));
+                    self.shared.recorder.enqueue(|| journal::log_event(node, line));
                 }
                 Happening::Process { node, process } => self.process_changed(inner, node, process),
             }
@@ -349,7 +395,7 @@ impl MeshActor {
         let before = inner.processes.insert(index, process);
         let node = inner.cluster.mesh().node(index);
         let resumed = before == Some(Process::Frozen);
-        self.shared.recorder.record(journal::process_event(&self.name, node, process, resumed));
+        self.shared.recorder.enqueue(|| journal::process_event(&self.name, node, process, resumed));
         if matches!(process, Process::Ended { .. }) {
             self.shared.directory.vacate(node.config().address);
             self.end_calls(inner, index);

@@ -30,6 +30,14 @@ pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
         Ok(_) => return output::fail(Exit::NothingSelected, "every cell is skipped"),
         Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
     };
+    let selected: Vec<_> =
+        selected.into_iter().filter(|(_, cell)| !(cell.webhooks && args.pair.no_webhooks)).collect();
+    if selected.is_empty() {
+        return output::fail(
+            Exit::NothingSelected,
+            "every selected cell needs webhooks, and --no-webhooks is given",
+        );
+    }
     if let Err(error) = pair::operator::resolve_argument(&mut args.pair.operator_bin) {
         return output::fail(Exit::Usage, &error.to_string());
     }
@@ -202,10 +210,10 @@ pub(super) async fn once(
     if let Err(error) = ended {
         let message =
             format!("taking the pair down: {}; `onewriter down` removes what is left", chain(&error));
-        verdict.add_problem(Problem::new(Exit::Internal, message));
+        verdict.add_problem(Problem::new(Exit::Internal, message).in_teardown());
     }
     if let Some(exit) = interrupts.heard().filter(|_| verdict.problems.is_empty()) {
-        verdict.add_problem(Problem::new(exit, "the run was interrupted while it ended"));
+        verdict.add_problem(Problem::new(exit, "the run was interrupted while it ended").in_teardown());
     }
     verdict.durations_ms.insert("total".to_owned(), millis(started.elapsed()));
     finish(args, directory, verdict)

@@ -40,7 +40,10 @@ fn cells() -> Vec<Cell> {
         Cell::subject(NAME, "follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
-            .claims("the Follower rolls its pods, keeps their volumes, and writes nothing", &["matrix-workloads", "fact-zero-writes"])
+            .claims(
+                "the Follower rolls its pods, keeps their volumes, and writes nothing",
+                &["matrix-workloads", "fact-zero-writes"],
+            )
             .claims("a restarted node is not taken for one without a role", &["condition-awaiting"]),
         Cell::control(NAME, "absent")
             .with(EAST, "Absent")
@@ -51,18 +54,18 @@ fn cells() -> Vec<Cell> {
 fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, Result<(), Failure>> {
     async move {
         let world = World::new(scope, stage, cell);
-        let claim = json!({"size": "1Gi"});
-        let volumes = json!({"storage": {"metadata": null, "data": null}});
+        let volume = |size| json!({"type": "PersistentVolumeClaim", "size": size});
         let cluster = Cluster::auto(world.role(EAST), 2)
-            .spec(&volumes)
-            .spec(&json!({"storage": {"metadata": claim, "data": {"size": "10Gi"}}}));
+            .spec(&json!({"storage": {"metadata": volume("1Gi"), "data": volume("10Gi")}}));
         let nodes = world.settled(&cluster, 0).await?;
         let before = claims(&world).await?;
         world.claim(EAST, "each node has two claims", before.len() == 4, || format!("{before:?}"))?;
         let writes = world.writes_of(EAST)?;
         let mut pods = Vec::new();
         for node in &nodes {
-            let pod = world.pod_until(EAST, node, "that is there", |pod| pod.map(drop).ok_or("absent".into())).await?;
+            let pod = world
+                .pod_until(EAST, node, "that is there", |pod| pod.map(drop).ok_or("absent".into()))
+                .await?;
             pods.push(pod.and_then(|pod| pod.uid()).unwrap_or_default());
         }
         world.change(EAST, &json!({"image": IMAGE})).await?;
@@ -75,19 +78,29 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
                 })
                 .await?;
         }
-        world.cluster_field(EAST, "/status/storageRollout", "no rollout under way", |rollout| rollout.is_none()).await?;
+        world
+            .cluster_field(EAST, "/status/storageRollout", "no rollout under way", |rollout| {
+                rollout.is_none()
+            })
+            .await?;
         world.condition(EAST, "Ready", "True", "ClusterReady").await?;
         world.in_layout(EAST, &nodes).await?;
         world.stays_quiet(EAST, &nodes).await?;
         let after = claims(&world).await?;
-        world.claim(EAST, "the claims are the same", after == before, || format!("{before:?}, then {after:?}"))?;
+        world.claim(EAST, "the claims are the same", after == before, || {
+            format!("{before:?}, then {after:?}")
+        })?;
         let now = world.writes_of(EAST)?;
-        world.claim(EAST, "a rollout writes no layout", now == writes, || format!("{} writes", now - writes))?;
+        world.claim(EAST, "a rollout writes no layout", now == writes, || {
+            format!("{} writes", now - writes)
+        })?;
         if world.follows() {
             let cluster = world.cluster(EAST).await?;
             let awaiting = objects::condition(&cluster, "AwaitingLayoutWriter");
             let claim = "nothing waits for the writer after a rollout";
-            world.claim(EAST, claim, awaiting == Some(("False", "NothingPending")), || format!("{awaiting:?}"))?;
+            world.claim(EAST, claim, awaiting == Some(("False", "NothingPending")), || {
+                format!("{awaiting:?}")
+            })?;
         }
         world.shows_role(EAST).await
     }
@@ -96,8 +109,7 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
 
 /// Claims of volumes with their identities.
 async fn claims(world: &World<'_>) -> Result<Vec<(String, Option<String>)>, Failure> {
-    let api: Api<PersistentVolumeClaim> =
-        Api::namespaced(world.scope.client(EAST), &world.scope.namespace);
+    let api: Api<PersistentVolumeClaim> = Api::namespaced(world.scope.client(EAST), &world.scope.namespace);
     let list = api.list(&ListParams::default()).await;
     let list = list.map_err(|error| Failure::harness(EAST, "list the claims", error))?;
     Ok(list.items.iter().map(|claim| (claim.name_any(), claim.uid())).collect())

@@ -1,5 +1,7 @@
 //! Nodes and layouts, read by the harness and changed by hand.
 
+use std::time::Duration;
+
 use futures::future::try_join_all;
 use harness::failure::Failure;
 use harness::garage::admin::{self, Layout};
@@ -101,6 +103,27 @@ impl World<'_> {
         let target = json!([format!("{}@{}:3901", node.node_id, node.address)]);
         self.by_hand(peer, "ConnectClusterNodes", &target).await?;
         Ok(Stray { name, id: node.node_id, address: node.address })
+    }
+
+    /// Waits until the node at `peer` has not seen the node `id` for `seconds`. Nobody tells when that is: it is asked.
+    pub async fn unseen_for(&self, peer: &str, id: &str, seconds: u64) -> Result<(), Failure> {
+        const EVERY: Duration = Duration::from_millis(100);
+        self.step(format!("await that node {id:.8} has not been seen for {seconds} s"));
+        let unseen = async {
+            loop {
+                let status = admin::status(Site::East, &self.stage.mesh, peer).await?;
+                let node = status["nodes"].as_array().into_iter().flatten().find(|node| node["id"] == id);
+                if node.and_then(|node| node["lastSeenSecsAgo"].as_u64()).is_some_and(|ago| ago >= seconds) {
+                    return Ok(());
+                }
+                tokio::time::sleep(EVERY).await;
+            }
+        };
+        let limit = self.scope.limits.step;
+        tokio::time::timeout(limit, unseen).await.unwrap_or_else(|_elapsed| {
+            let claim = format!("node {id:.8} has not been seen for {seconds} s");
+            Err(self.not_so(Site::East, claim, "its peer says otherwise"))
+        })
     }
 
     /// Ends a node that no operator runs, for good.

@@ -1,87 +1,99 @@
-//! The row about factor migrations: only on a standalone writer.
+//! Rows about the replication factor, and about a second writer.
 
+use harness::garage::objects::condition;
 use harness::site::Site::East;
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
 use super::row;
-use crate::stage::cases::{FIRST, SECOND};
+use crate::stage::cases::{FIRST, SECOND, THIRD};
 use crate::stage::trial::trial;
 use crate::stage::{Role, Scene};
 
+/// A migration goes through its phases as fast as pods come and go.
+const PATIENT: [&str; 1] = ["--factor-migration-grace=30s"];
+
 pub fn trials() -> Vec<Trial> {
-    let mut trials = row("factor-migration", &[Role::Writer, Role::Absent], migration);
-    trials.push(trial("matrix/factor-migration/on-a-follower", on_a_follower));
-    trials.push(trial("matrix/factor-migration/without-the-edit-of-the-spec", without_the_edit));
+    let mut trials = row("factor-migration", &[Role::Writer, Role::Absent], standalone);
+    trials.push(trial("matrix/factor-without-migration", unasked));
+    trials.push(trial("matrix/foreign-writer/writer", |scene| foreign_version(scene, Role::Writer)));
+    trials.push(trial("matrix/foreign-writer/absent", |scene| foreign_version(scene, Role::Absent)));
     trials
 }
 
-fn standalone(scene: &Scene, role: Role) -> Value {
-    let mut cluster = scene.cluster(East, role);
+fn alone(scene: &Scene, role: Role) -> Value {
+    let mut cluster = scene.three_nodes(East, role);
     cluster["spec"].as_object_mut().unwrap().remove("remoteClusters");
     cluster
 }
 
-fn to_factor_one() -> Value {
-    json!({
-        "metadata": {"annotations": {"garage.rajsingh.info/purge-cluster-layout": "factor=1"}},
-        "spec": {"replication": {"factor": 1}},
-    })
-}
+async fn standalone(scene: Scene, role: Role) {
+    let cluster = alone(&scene, role);
+    scene.with_layout_of(East, role, &PATIENT, cluster).await;
+    let before = scene.writes(East).len();
+    let old = scene.layout(East, FIRST).await;
 
-/// All nodes go, lose their layout, come back with the new factor, and get their roles in one new first version.
-async fn migration(scene: Scene, role: Role) {
-    scene.with_layout_of(East, role, &[], standalone(&scene, role)).await;
-    scene.until_condition(East, "Ready", "True", "ClusterReady").await;
-    let (before, ids) =
-        (scene.writes(East).len(), [scene.node_id(East, FIRST).await, scene.node_id(East, SECOND).await]);
+    let migration = json!({
+        "metadata": {"annotations": {"garage.rajsingh.info/purge-cluster-layout": "factor=3"}},
+        "spec": {"replication": {"factor": 3}},
+    });
+    scene.patch_cluster(East, migration).await.unwrap();
 
-    scene.patch_cluster(East, to_factor_one()).await.unwrap();
-
-    let cluster = scene.until_field(East, "/status/factorMigration/phase", &json!("Completed")).await;
-    let migration = &cluster.data["status"]["factorMigration"];
-    assert_eq!((&migration["fromFactor"], &migration["toFactor"]), (&json!(2), &json!(1)), "{migration}");
-    scene.until_running(East, &[FIRST, SECOND]).await;
-    scene.until_condition(East, "Ready", "True", "ClusterReady").await;
-    let own = scene.writes(East).split_off(before);
+    scene.until_field(East, "/status/factorMigration/phase", &json!("Completed")).await;
+    scene.until_running(East, &[FIRST, SECOND, THIRD]).await;
+    let (own, new) = (scene.writes(East).split_off(before), scene.layout(East, FIRST).await);
     let paths: Vec<&str> = own.iter().map(|call| call.path.as_str()).collect();
-    assert_eq!(paths, ["UpdateClusterLayout", "ApplyClusterLayout"], "{own:?}");
-    assert_eq!((own[0].versions.0, &own[1].body["version"]), (0, &json!(1)), "the layout began anew");
-    let layout = scene.layout(East, FIRST).await;
-    let roles = layout["roles"].as_array().unwrap();
-    assert!(
-        ids.iter().all(|id| roles.iter().any(|role| role["id"] == json!(id))),
-        "identities stay: {layout}"
-    );
-    let repaired = scene.calls().iter().any(|call| call.path == "LaunchRepairOperation");
-    assert!(repaired, "the tables are repaired");
+    assert_eq!(paths, ["UpdateClusterLayout", "ApplyClusterLayout"], "all roles in one version");
+    assert_eq!(new["version"], json!(1), "the old layout is gone: {new}");
+    assert_eq!(new["roles"].as_array().unwrap().len(), old["roles"].as_array().unwrap().len());
+    let cluster = scene.the_cluster(East).await;
+    assert_eq!(cluster.data["status"]["replicationFactor"], json!(3));
+    assert_eq!(cluster.data["status"]["lastOperation"]["type"], json!("PurgeClusterLayout"));
+    assert_eq!(cluster.data["status"]["lastOperation"]["succeeded"], json!(true));
+    assert_eq!(condition(&cluster, "ForeignLayoutWriter"), None);
 }
 
-async fn on_a_follower(scene: Scene) {
-    let operator = scene.with_layout(East, Role::Follower, &[]).await;
-    let before = scene.calls_of_all().len();
+/// A factor that nobody asked to migrate is not rolled out.
+async fn unasked(scene: Scene) {
+    let cluster = alone(&scene, Role::Absent);
+    let operator = scene.with_layout_of(East, Role::Absent, &[], cluster).await;
+    let before = scene.pod(East, FIRST).await.unwrap().metadata.uid;
 
-    scene.patch_cluster(East, to_factor_one()).await.unwrap();
+    scene.patch_cluster(East, json!({"spec": {"replication": {"factor": 3}}})).await.unwrap();
 
-    let cluster = scene
-        .until_cluster(East, "the refusal", |cluster| {
-            let last = cluster.map(|cluster| &cluster.data["status"]["lastOperation"]["succeeded"]);
-            (last == Some(&json!(false))).then_some(()).ok_or_else(|| format!("{last:?}"))
-        })
-        .await;
-    assert_eq!(cluster.data["status"].get("factorMigration"), None);
+    scene.until_condition(East, "ReplicationFactor", "False", "MigrationRequired").await;
     scene.after_two_more_looks(East, &operator).await;
-    assert_eq!(scene.calls_of_all().len(), before);
-    scene.assert_never_wrote(East);
+    assert_eq!(scene.pod(East, FIRST).await.unwrap().metadata.uid, before);
 }
 
-async fn without_the_edit(scene: Scene) {
-    scene.with_layout_of(East, Role::Writer, &[], standalone(&scene, Role::Writer)).await;
+/// Another actor makes a version: the Writer tells it, and a site without a role keeps silent.
+async fn foreign_version(scene: Scene, role: Role) {
+    let operator = scene.with_layout(East, role, &["--requeue-long=1s"]).await;
+    scene.after_two_more_looks(East, &operator).await;
+    let cluster = scene.the_cluster(East).await;
+    assert_eq!(condition(&cluster, "ForeignLayoutWriter"), None);
+    if role == Role::Writer {
+        let applied = scene.layout(East, FIRST).await["version"].clone();
+        assert_eq!(cluster.data["status"]["layoutWriter"]["lastAppliedVersion"], applied);
+    }
 
-    scene.annotate(East, "purge-cluster-layout", "factor=1").await;
+    let given = json!([{"id": "ab".repeat(32), "zone": "west", "capacity": null, "tags": ["by-hand"]}]);
+    scene.apply(East, FIRST, given).await;
 
-    let cluster = scene.until_field(East, "/status/lastOperation/succeeded", &json!(false)).await;
-    let error = cluster.data["status"]["lastOperation"]["error"].as_str().unwrap();
-    assert!(error.contains("in the same update"), "{error}");
-    assert_eq!(cluster.data["status"].get("factorMigration"), None);
+    if role == Role::Writer {
+        scene.until_condition(East, "ForeignLayoutWriter", "True", "UnknownLayoutVersion").await;
+        scene.annotate(East, "acknowledge-foreign-layout-writer", "").await;
+        scene
+            .eventually("the evidence to be gone", async || {
+                let cluster = scene.the_cluster(East).await;
+                condition(&cluster, "ForeignLayoutWriter").is_none().then_some(())
+            })
+            .await;
+        return;
+    }
+    scene.until_field(East, "/status/layoutVersion", &json!(2)).await;
+    scene.after_two_more_looks(East, &operator).await;
+    let cluster = scene.the_cluster(East).await;
+    assert_eq!(condition(&cluster, "ForeignLayoutWriter"), None);
+    assert_eq!(cluster.data["status"].get("layoutWriter"), None);
 }

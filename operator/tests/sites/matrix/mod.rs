@@ -7,15 +7,15 @@
 //! | [`removing`] | scale-down, drain, deletion of nodes and clusters, orphans |
 //! | [`gateways`] | stale gateway roles, `autoApply`, gateways of another owner |
 //! | [`annotations`] | `revert-layout`, `skip-dead-nodes`, `purge-cluster-layout` |
+//! | [`migrating`] | replication factor, second writer |
 //! | [`replication`] | zone redundancy |
-//! | [`migrating`] | factor migrations |
-//! | [`foreign_writers`] | somebody else writes the layout |
+//! | [`handover`] | one writer, then the other, and nobody tells of a foreign one |
 //! | [`transitions`] | promotion, demotion |
 
 mod annotations;
 mod assigning;
-mod foreign_writers;
 mod gateways;
+mod handover;
 mod migrating;
 mod removing;
 mod replication;
@@ -36,7 +36,7 @@ pub fn trials() -> Vec<Trial> {
         annotations::trials(),
         replication::trials(),
         migrating::trials(),
-        foreign_writers::trials(),
+        handover::trials(),
         transitions::trials(),
     ]
     .into_iter()

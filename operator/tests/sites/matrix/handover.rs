@@ -1,40 +1,15 @@
-//! Somebody else writes the layout (design record, D8): told, never prevented.
+//! The writer changes, and changes back: with one writer at a time nobody tells of a foreign one (design record, D8).
 
 use harness::garage::objects::condition;
 use harness::site::Site::{East, West};
 use libtest_mimic::Trial;
-use serde_json::json;
 
 use crate::stage::cases::{FIRST, SECOND};
-use crate::stage::garage::role;
 use crate::stage::trial::trial;
 use crate::stage::{Role, Scene};
 
 pub fn trials() -> Vec<Trial> {
-    vec![
-        trial("matrix/foreign-writer/a-version-of-somebody-else", somebody_else),
-        trial("matrix/foreign-writer/nobody-through-promotion-crash-and-back", nobody),
-        trial("matrix/foreign-writer/absent-says-nothing", absent),
-    ]
-}
-
-async fn somebody_else(scene: Scene) {
-    scene.with_layout(East, Role::Writer, &["--requeue-long=500ms"]).await;
-    scene.until_field(East, "/status/layoutWriter/lastAppliedVersion", &json!(1)).await;
-
-    scene.apply(East, FIRST, json!([role(&"ab".repeat(32), "north")])).await;
-
-    scene
-        .until_cluster(East, "ForeignLayoutWriter", |cluster| {
-            let cluster = cluster.ok_or("it does not exist")?;
-            match condition(cluster, "ForeignLayoutWriter") {
-                Some(("True", _)) => Ok(()),
-                other => Err(format!("{other:?}")),
-            }
-        })
-        .await;
-    let cluster = scene.the_cluster(East).await;
-    assert_eq!(condition(&cluster, "Ready"), Some(("True", "ClusterReady")), "a detective control");
+    vec![trial("matrix/handover/nobody-tells-of-a-foreign-writer", nobody)]
 }
 
 /// With one writer nobody is ever told of another one: not through a handover, a crash, and back.
@@ -69,13 +44,4 @@ async fn nobody(scene: Scene) {
         let told = condition(&cluster, "ForeignLayoutWriter").map(|(status, _)| status);
         assert_ne!(told, Some("True"), "{site}: {cluster:?}");
     }
-}
-
-async fn absent(scene: Scene) {
-    let operator = scene.with_layout(East, Role::Absent, &["--requeue-long=500ms"]).await;
-    scene.apply(East, FIRST, json!([role(&"ab".repeat(32), "north")])).await;
-    scene.after_two_more_looks(East, &operator).await;
-    let cluster = scene.the_cluster(East).await;
-    assert_eq!(cluster.data["status"].get("layoutWriter"), None);
-    assert_eq!(condition(&cluster, "ForeignLayoutWriter"), None);
 }
