@@ -106,7 +106,7 @@ async fn measure(clusters: usize) -> Measured {
     until_quiet(&audit).await;
     let idle_from = process::cpu(&operator);
     tokio::time::sleep(IDLE).await;
-    let (idle_cpu, idle_writes) = (process::cpu(&operator) - idle_from, audit.new_writes());
+    let (idle_cpu, idle_writes) = (process::cpu(&operator).saturating_sub(idle_from), audit.new_writes());
     let resident = process::resident(&operator);
     let edits = edits(&scenes).await;
     operator.stop().await;
@@ -197,6 +197,6 @@ async fn edit(scene: &Scene, tag: &str) -> Duration {
 impl Scene {
     /// An operator that watches every namespace, with the waiting periods of the program itself.
     async fn operator_of_everything(&self, site: harness::site::Site) -> Operator {
-        self.operator_with(site, |launching| launching.everything()).await
+        self.operator_with(site, stage::operator::Launching::everything).await
     }
 }

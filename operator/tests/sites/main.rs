@@ -18,6 +18,7 @@ mod admission;
 mod crash;
 mod faults;
 mod matrix;
+#[allow(dead_code, reason = "some of it is for the benchmark alone")]
 mod stage;
 
 use std::process::ExitCode;

@@ -33,13 +33,16 @@ const VOLATILE: [&str; 16] = [
     "repairs",
 ];
 
+/// Fields that hold layout versions.
+const VERSIONS: [&str; 4] = ["baselineVersion", "lastAppliedVersion", "layoutVersion", "version"];
+
 /// Every object of a scene by kind and name, and the layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndState(BTreeMap<String, String>);
 
 impl EndState {
-    /// How the scene is now.
-    pub async fn of(scene: &Scene) -> Self {
+    /// How the scene is now; layout versions are counted from `begin`, with which its procedure began.
+    pub async fn of(scene: &Scene, begin: u64) -> Self {
         let mut found = Vec::new();
         let namespace = scene.namespace();
         let client = || scene.client(East);
@@ -55,13 +58,12 @@ impl EndState {
         found.extend(list("Pod", Api::<Pod>::namespaced(client(), namespace)).await);
         let mut layout = scene.layout(East, FIRST).await;
         // Where partitions lie is Garage's own choice.
-        let roles = layout["roles"].as_array_mut().unwrap();
-        roles.iter_mut().for_each(|role| {
+        for role in layout["roles"].as_array_mut().unwrap() {
             let role = role.as_object_mut().unwrap();
             role.retain(|key, _| ["id", "zone", "tags", "capacity"].contains(&key.as_str()));
-        });
+        }
         found.push(("layout".to_owned(), layout));
-        Self(found.into_iter().map(|(name, value)| (name, normal(value, &names))).collect())
+        Self(found.into_iter().map(|(name, value)| (name, normal(value, &names, begin))).collect())
     }
 
     /// Where this state differs from the wanted one, in a few lines; `None` if nowhere.
@@ -133,8 +135,9 @@ async fn names(
     names
 }
 
-fn normal(mut value: Value, names: &[(String, String)]) -> String {
+fn normal(mut value: Value, names: &[(String, String)], begin: u64) -> String {
     strip(&mut value);
+    count_from(begin, &mut value);
     let mut text = value.to_string();
     for (name, meaning) in names {
         text = text.replace(name, meaning);
@@ -163,6 +166,24 @@ fn strip(value: &mut Value) {
             fields.values_mut().for_each(strip);
         }
         Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+/// The first layout of a scene may take one version or two, as its pods come.
+fn count_from(begin: u64, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                match value.as_u64() {
+                    Some(number) if VERSIONS.contains(&key.as_str()) => {
+                        *value = number.wrapping_sub(begin).into()
+                    }
+                    _ => count_from(begin, value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| count_from(begin, item)),
         _ => {}
     }
 }

@@ -71,11 +71,11 @@ async fn sweep(scene: Scene, procedure: Procedure) {
 /// The end state without any crash.
 async fn reference(scene: &Scene, procedure: Procedure) -> EndState {
     let scene = scene.another().await;
-    procedure.prepare(&scene).await;
+    let begin = procedure.prepare(&scene).await;
     let operator = scene.operator(East, &[]).await;
     procedure.complete(&scene).await;
     scene.after_two_more_looks(East, &operator).await;
-    let state = EndState::of(&scene).await;
+    let state = EndState::of(&scene, begin).await;
     procedure.check(&scene);
     scene.strike().await;
     state
@@ -84,7 +84,7 @@ async fn reference(scene: &Scene, procedure: Procedure) -> EndState {
 /// Dies after write `number`, starts again, and compares the end.
 async fn one(scene: &Scene, procedure: Procedure, number: u64, wanted: &EndState) -> Point {
     let scene = scene.another().await;
-    procedure.prepare(&scene).await;
+    let begin = procedure.prepare(&scene).await;
     let doomed = scene.doomed_operator(East, &[&format!("--crash-after-write={number}")]).await;
     let point = tokio::select! {
         status = doomed.child.exited() => {
@@ -103,7 +103,7 @@ async fn one(scene: &Scene, procedure: Procedure, number: u64, wanted: &EndState
         let mut last = String::new();
         let same = async {
             loop {
-                match EndState::of(&scene).await.difference(wanted) {
+                match EndState::of(&scene, begin).await.difference(wanted) {
                     None => return,
                     Some(difference) => last = difference,
                 }

@@ -26,10 +26,16 @@ pub struct Procedure {
 }
 
 impl Procedure {
-    /// Brings the scene to where the procedure begins, and asks for it while no operator runs.
-    pub async fn prepare(&self, scene: &Scene) {
+    /// Brings the scene to where the procedure begins, and asks for it while no operator runs. Answers the layout
+    /// version with which it begins.
+    pub async fn prepare(&self, scene: &Scene) -> u64 {
         (self.before)(scene).await;
+        let begin = match scene.pod(East, FIRST).await {
+            Some(_) => scene.layout(East, FIRST).await["version"].as_u64().unwrap(),
+            None => 0,
+        };
         (self.stimulus)(scene).await;
+        begin
     }
 
     /// Waits for its end.
