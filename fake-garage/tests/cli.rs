@@ -87,8 +87,8 @@ fn json_has_one_object_per_file_and_the_sums_last() {
 
 #[rstest]
 #[case::empty("", "not a script of format garage-conformance/1", "EOF while parsing")]
-#[case::no_object("[]", "not a script", "invalid type: sequence")]
-#[case::deep(&"[".repeat(100_000), "not a script", "recursion limit exceeded")]
+#[case::no_object("7", "not a script", "invalid type: integer `7`")]
+#[case::deep(&format!(r#"{{"x":{}"#, "[".repeat(100_000)), "not a script", "recursion limit exceeded")]
 #[case::no_steps(
     r#"{"format":"garage-conformance/1","name":"n","nodes":{}}"#,
     "not a script",
@@ -191,7 +191,7 @@ impl Serving {
 #[case::empty_site(&["--proxy", "=127.0.0.1:1"], "the name of the site is missing")]
 #[case::no_proxy_address(&["--proxy", "east=here"], "expected ADDRESS:PORT with a numeric address")]
 #[case::unknown_pacing(&["--pacing", "warp"], "possible values: fast, observed")]
-#[case::no_seed(&["--seed", "-1"], "invalid value")]
+#[case::no_seed(&["--seed", "one"], "invalid value 'one' for '--seed <SEED>'")]
 #[case::unknown_flag(&["--colour", "red"], "unexpected argument '--colour'")]
 fn a_mistake_in_the_hubs_command_line_exits_2(#[case] changed: &[&str], #[case] message: &str) {
     let serving = Serving::new();

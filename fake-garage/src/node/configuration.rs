@@ -103,10 +103,10 @@ impl Configuration {
     /// Reads a configuration.
     pub fn parse(text: &str) -> Result<Self, ConfigurationError> {
         let configuration: Self = toml::from_str(text).map_err(|error| {
-            let before = error.span().map_or(0, |span| span.start.min(text.len()));
-            let before = &text.as_bytes()[..before];
-            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-            let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+            let at = error.span().map_or(0, |span| span.start);
+            let before = text.get(..at).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
             ConfigurationError::Toml { line, column, problem: error.message().to_owned() }
         })?;
         let factor = configuration.replication_factor;

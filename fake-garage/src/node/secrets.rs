@@ -98,11 +98,19 @@ impl Secrets {
         };
         let look = Look { options, allowed };
         let admin = &configuration.admin;
-        let rpc = look.secret("rpc_secret", &configuration.rpc_secret, &configuration.rpc_secret_file)?;
+        let rpc = look.secret(
+            "rpc_secret",
+            configuration.rpc_secret.as_ref(),
+            configuration.rpc_secret_file.as_ref(),
+        )?;
         Ok(Self {
             rpc: rpc.ok_or(SecretError::NoRpcSecret)?,
-            admin: look.secret("admin_token", &admin.admin_token, &admin.admin_token_file)?,
-            metrics: look.secret("metrics_token", &admin.metrics_token, &admin.metrics_token_file)?,
+            admin: look.secret("admin_token", admin.admin_token.as_ref(), admin.admin_token_file.as_ref())?,
+            metrics: look.secret(
+                "metrics_token",
+                admin.metrics_token.as_ref(),
+                admin.metrics_token_file.as_ref(),
+            )?,
         })
     }
 }
@@ -116,15 +124,15 @@ impl Look<'_> {
     fn secret(
         &self,
         key: &str,
-        inline: &Option<String>,
-        file: &Option<String>,
+        inline: Option<&String>,
+        file: Option<&String>,
     ) -> Result<Option<String>, SecretError> {
         let variable = format!("GARAGE_{}", key.to_ascii_uppercase());
         let env = self.options.env;
         let (value, path) = (env.get(&variable), env.get(&format!("{variable}_FILE")));
         match self.one_of(key, value, path)? {
             Some(found) => Ok(Some(found)),
-            None => self.one_of(key, inline.as_ref(), file.as_ref()),
+            None => self.one_of(key, inline, file),
         }
     }
 

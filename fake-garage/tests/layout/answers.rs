@@ -1,5 +1,7 @@
 //! What a reader is shown of a layout (Garage admin reference §6).
 
+#![allow(clippy::unnecessary_wraps, reason = "a change is a role or a removal")]
+
 use fake_garage::admin::Profile;
 use fake_garage::admin::layout::{history_body, layout_body};
 use fake_garage::layout::{Change, ConsistencyMode, LayoutHistory, LocalLayout, Role};
