@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::writer::{Journal, Lines, WriteError};
 use crate::{Event, Moment};
@@ -20,6 +20,8 @@ pub struct SharedJournal {
     path: PathBuf,
     queue: Mutex<Queue>,
     file: Mutex<Writing>,
+    /// The last event that has a place.
+    last: AtomicU64,
     /// The last event that the kernel has.
     written: AtomicU64,
 }
@@ -28,7 +30,6 @@ pub struct SharedJournal {
 struct Queue {
     lines: Lines,
     text: Vec<u8>,
-    last: u64,
 }
 
 #[derive(Debug)]
@@ -51,8 +52,9 @@ impl From<Journal> for SharedJournal {
         let (path, file, lines) = journal.into_parts();
         Self {
             path,
+            last: AtomicU64::new(lines.last()),
             written: AtomicU64::new(lines.last()),
-            queue: Mutex::new(Queue { last: lines.last(), lines, text: Vec::new() }),
+            queue: Mutex::new(Queue { lines, text: Vec::new() }),
             file: Mutex::new(Writing { file, text: Vec::new() }),
         }
     }
@@ -63,20 +65,42 @@ impl SharedJournal {
     /// certain, so that times follow the order.
     pub fn enqueue(&self, clock: impl FnOnce() -> Moment, event: Event) -> Result<u64, WriteError> {
         let mut queue = lock(&self.queue);
-        let Queue { lines, text, last } = &mut *queue;
-        *last = lines.add(clock(), event, text)?;
-        Ok(*last)
+        let Queue { lines, text } = &mut *queue;
+        let last = lines.add(clock(), event, text)?;
+        self.last.store(last, Ordering::Release);
+        Ok(last)
     }
 
     /// Returns once every event that has a place now has been handed to the kernel.
     pub fn flush(&self) -> Result<(), WriteError> {
-        let last = lock(&self.queue).last;
-        if self.written.load(Ordering::Acquire) >= last {
-            return Ok(());
+        let last = self.last.load(Ordering::Acquire);
+        if self.has(last) { Ok(()) } else { self.write_until(last, lock(&self.file)) }
+    }
+
+    /// As [`SharedJournal::flush`], but does not wait for another thread that is writing: false then, and it is to be
+    /// tried again.
+    pub fn try_flush(&self) -> Result<bool, WriteError> {
+        let last = self.last.load(Ordering::Acquire);
+        if self.has(last) {
+            return Ok(true);
         }
-        let mut writing = lock(&self.file);
+        match self.file.try_lock() {
+            Ok(writing) => self.write_until(last, writing).map(|()| true),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                self.write_until(last, poisoned.into_inner()).map(|()| true)
+            }
+            Err(TryLockError::WouldBlock) => Ok(false),
+        }
+    }
+
+    /// Whether the kernel has the events up to `last`.
+    fn has(&self, last: u64) -> bool {
+        self.written.load(Ordering::Acquire) >= last
+    }
+
+    fn write_until(&self, last: u64, mut writing: MutexGuard<'_, Writing>) -> Result<(), WriteError> {
         // Another thread may have written them meanwhile.
-        if self.written.load(Ordering::Acquire) >= last {
+        if self.has(last) {
             return Ok(());
         }
         let Writing { file, text } = &mut *writing;
@@ -85,7 +109,7 @@ impl SharedJournal {
         let last = {
             let mut queue = lock(&self.queue);
             std::mem::swap(&mut queue.text, text);
-            queue.last
+            queue.lines.last()
         };
         file.write_all(text).map_err(|source| WriteError::Append { path: self.path.clone(), source })?;
         self.written.store(last, Ordering::Release);
@@ -135,7 +159,12 @@ mod tests {
                 scope.spawn(move || {
                     for turn in 0..50 {
                         let seq = journal.enqueue(Moment::now, event(format!("{thread} {turn}"))).unwrap();
-                        journal.flush().unwrap();
+                        if turn % 2 == 0 {
+                            journal.flush().unwrap();
+                        }
+                        while !journal.try_flush().unwrap() {
+                            std::thread::yield_now();
+                        }
                         let text = std::fs::read_to_string(journal.path()).unwrap();
                         assert!(text.contains(&format!("\n{{\"seq\":{seq},")), "{seq} is not in the file");
                     }
