@@ -28,6 +28,14 @@ test *flags:
 nextest *flags:
     cargo nextest run --workspace {{flags}}
 
+# Kill the operator after each of its writes in turn; prints every crash point.
+crash-sweep:
+    cargo test --package garage-operator --features crash-after-write --test sites -- crash/ --nocapture
+
+# What the operator costs with so many clusters of three nodes each; prints the table of docs/benchmarks-operator.md.
+bench-operator *clusters="10 50 200":
+    cargo bench --quiet --package garage-operator --bench steady_state -- {{clusters}}
+
 # What computing layouts costs, by itself.
 bench *flags:
     cargo bench --package fake-garage --bench layout -- {{flags}}

@@ -14,9 +14,14 @@ pub(crate) struct Load {
 }
 
 impl Load {
+    /// How many answers there were.
+    pub(crate) fn answers(&self) -> f64 {
+        f64::from(u32::try_from(self.took.len()).unwrap_or(u32::MAX))
+    }
+
     /// Answers per second.
     pub(crate) fn rate(&self) -> f64 {
-        f64::from(u32::try_from(self.took.len()).unwrap_or(u32::MAX)) / self.lasted.as_secs_f64()
+        self.answers() / self.lasted.as_secs_f64()
     }
 
     /// The time that `percent` of a hundred answers took at most, in milliseconds.

@@ -35,9 +35,10 @@ pub(super) struct Network {
 const UNREACHED: u32 = u32::MAX;
 
 impl Network {
-    /// A network of a source and a sink.
-    pub(super) fn new() -> Self {
-        Self { edges: Vec::new(), out: vec![Vec::new(), Vec::new()], prices: vec![0, 0] }
+    /// A network of a source and a sink that will have about so many `edges`.
+    pub(super) fn for_edges(edges: usize) -> Self {
+        let edges = Vec::with_capacity(2 * edges);
+        Self { edges, out: vec![Vec::new(), Vec::new()], prices: vec![0, 0] }
     }
 
     /// Adds a vertex.
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_cheaper_of_two_ways_is_taken() {
-        let mut network = Network::new();
+        let mut network = Network::for_edges(8);
         let middle = network.vertex();
         network.connect(SOURCE, middle, 1, 0);
         let dear = network.connect(middle, SINK, 1, 1);
@@ -211,7 +212,7 @@ mod tests {
     #[test]
     fn a_unit_gives_way_where_that_is_cheapest_for_all() {
         // Both could use the free drain; the one whose other drain costs less gives way.
-        let mut network = Network::new();
+        let mut network = Network::for_edges(8);
         let (one, two) = (network.vertex(), network.vertex());
         let (free, first, second) = (network.vertex(), network.vertex(), network.vertex());
         let begin = network.connect(SOURCE, one, 1, 0);
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn no_more_is_sent_than_there_is_room_for() {
-        let mut network = Network::new();
+        let mut network = Network::for_edges(8);
         let middle = network.vertex();
         network.connect(SOURCE, middle, 5, 0);
         network.connect(middle, SINK, 3, 2);

@@ -49,7 +49,7 @@ impl Plan {
             .flat_map(|(zone, held)| held.nodes.iter().map(move |(node, room)| (*node, zone, *room)))
             .collect();
         nodes.sort_unstable();
-        let mut network = Network::new();
+        let mut network = Network::for_edges((PARTITIONS + 1) * (nodes.len() + 2 * zones.len() + 2));
         let drain = |(_, _, room): &(NodeNumber, usize, usize)| {
             let vertex = network.vertex();
             (vertex, network.connect(vertex, SINK, units(*room), 0))

@@ -31,16 +31,18 @@ impl Tracker {
     }
 
     fn join(&mut self, other: &Self) -> bool {
-        if !self.0.keys().eq(other.0.keys()) {
-            return self.join_each(other);
-        }
         // Trackers of the same nodes, as nearly always: no entry has to be looked up.
-        let pairs = self.0.values_mut().zip(other.0.values());
-        pairs.fold(false, |changed, (here, there)| {
-            let grows = *there > *here;
+        let mut changed = false;
+        let mut same_nodes = self.0.len() == other.0.len();
+        for ((id, here), (other_id, there)) in self.0.iter_mut().zip(&other.0) {
+            same_nodes &= id == other_id;
+            if !same_nodes {
+                break;
+            }
+            changed |= *there > *here;
             *here = (*here).max(*there);
-            changed | grows
-        })
+        }
+        if same_nodes { changed } else { self.join_each(other) | changed }
     }
 
     fn join_each(&mut self, other: &Self) -> bool {
@@ -119,6 +121,16 @@ mod tests {
         assert!(fast.join(&other) && slow.join_each(&other));
         assert_eq!((&fast, slow), (&tracker([5, 4]), fast.clone()));
         assert!(!fast.join(&other));
+    }
+
+    #[test]
+    fn trackers_that_share_only_their_first_nodes_join_whole() {
+        let tracker = |entries: &[(u8, u64)]| {
+            Tracker(entries.iter().map(|(byte, value)| (NodeId::new([*byte; 32]), *value)).collect())
+        };
+        let mut here = tracker(&[(1, 1), (3, 9)]);
+        assert!(here.join(&tracker(&[(1, 2), (2, 5)])));
+        assert_eq!(here, tracker(&[(1, 2), (2, 5), (3, 9)]));
     }
 
     #[test]

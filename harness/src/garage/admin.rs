@@ -86,6 +86,14 @@ async fn get<T: serde::de::DeserializeOwned>(
     http.get(url).bearer_auth(mesh.harness_token()).send().await?.error_for_status()?.json().await
 }
 
+/// The layout that a person sees at the node at `address`.
+pub async fn seen_by_hand(mesh: &Mesh, address: &str) -> Result<Layout, BoxError> {
+    let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
+    let url = format!("http://{address}:3903/v2/GetClusterLayout");
+    let answer = http.get(url).bearer_auth(mesh.human_token()).send().await?;
+    Ok(answer.error_for_status()?.json().await?)
+}
+
 /// A person calls the admin API of the node at `address`: `path` without its version, a JSON body. The answer is
 /// returned; one that is no JSON as null.
 pub async fn by_hand(

@@ -28,6 +28,7 @@ use super::locks::LayoutLocks;
 use super::node;
 use super::pace::Paces;
 use super::roles::WatchedRoles;
+use super::watch_backoff::WatchBackoff;
 use crate::api::naming;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
@@ -193,6 +194,7 @@ async fn drive<K, F>(
         }
     };
     controller
+        .trigger_backoff(WatchBackoff::default())
         .graceful_shutdown_on(stop.cancelled_owned())
         .run(
             observed,

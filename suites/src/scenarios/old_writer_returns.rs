@@ -71,6 +71,7 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
             })
             .await?;
 
+        world.condition(WEST, "ForeignLayoutWriter", "True", "UnknownLayoutVersion").await?;
         let east_calls = json!({"caller": "east", "method": "POST", "path": "/v2/UpdateClusterLayout"});
         let other = world.rule(&east_calls, 0, &json!({"kind": "answer", "status": 503})).await?;
         let before = world.writes_of(WEST)?;
@@ -83,6 +84,8 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
             .await?;
         let after = world.writes_of(WEST)?;
         world.claim(WEST, "the returned writer writes", after > before, || format!("{after} writes"))?;
+
+        world.condition(EAST, "ForeignLayoutWriter", "True", "UnknownLayoutVersion").await?;
 
         world.step("demote the returned writer");
         world.set_role(WEST, "Follower").await?;

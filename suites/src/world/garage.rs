@@ -76,8 +76,10 @@ impl World<'_> {
 
     /// A person applies what is staged at the node at `address`.
     pub async fn apply_by_hand(&self, address: &str) -> Result<(), Failure> {
-        let layout = admin::layout(Site::East, &self.stage.mesh, address).await?;
-        let version = json!({ "version": layout.version + 1 });
+        // As a careful person does: look, then apply what was seen.
+        let seen = admin::seen_by_hand(&self.stage.mesh, address).await;
+        let seen = seen.map_err(|error| Failure::harness(Site::East, "read a layout by hand", error))?;
+        let version = json!({ "version": seen.version + 1 });
         self.by_hand(address, "ApplyClusterLayout", &version).await.map(drop)
     }
 

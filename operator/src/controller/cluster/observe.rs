@@ -165,9 +165,13 @@ fn staying(nodes: &[GarageNode]) -> impl Iterator<Item = &GarageNode> {
 fn count(cluster: &GarageCluster, nodes: &[GarageNode], pods: &BTreeMap<String, Pod>) -> Picture {
     let ready = |node: &&GarageNode| pods.get(&node.name_any()).is_some_and(is_ready);
     let storage = |node: &&GarageNode| !node.spec.gateway;
+    let wanted = staying(nodes).count().max(storage_replicas(cluster) + gateway_replicas(cluster));
+    // A node that still runs while its role is awaited to go stands in for the one that will replace it.
+    let deleted = nodes.iter().filter(|node| is_managed(node) && node.metadata.deletion_timestamp.is_some());
+    let standing_in = deleted.filter(ready).count().min(wanted - staying(nodes).count());
     let facts = ClusterFacts {
-        wanted: staying(nodes).count().max(storage_replicas(cluster) + gateway_replicas(cluster)),
-        ready: staying(nodes).filter(ready).count(),
+        wanted,
+        ready: staying(nodes).filter(ready).count() + standing_in,
         ..ClusterFacts::default()
     };
     Picture {

@@ -9,11 +9,13 @@
 //! | [`annotations`] | `revert-layout`, `skip-dead-nodes`, `purge-cluster-layout` |
 //! | [`migrating`] | replication factor, second writer |
 //! | [`replication`] | zone redundancy |
+//! | [`handover`] | one writer, then the other, and nobody tells of a foreign one |
 //! | [`transitions`] | promotion, demotion |
 
 mod annotations;
 mod assigning;
 mod gateways;
+mod handover;
 mod migrating;
 mod removing;
 mod replication;
@@ -34,6 +36,7 @@ pub fn trials() -> Vec<Trial> {
         annotations::trials(),
         replication::trials(),
         migrating::trials(),
+        handover::trials(),
         transitions::trials(),
     ]
     .into_iter()
