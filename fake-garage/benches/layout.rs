@@ -19,6 +19,7 @@ fn id(place: usize) -> NodeId {
     NodeId::new(bytes)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a change is a role or a removal")]
 fn role(place: usize, capacity: u64) -> Option<Role> {
     Some(Role {
         zone: format!("zone-{}", place % 3),

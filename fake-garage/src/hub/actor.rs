@@ -231,12 +231,11 @@ impl MeshActor {
         let (progress, held) = {
             let mut inner = self.now();
             let Begun { progress, request, intervention } = self.begin_call(&mut inner, node, request, host);
-            let held = match intervention {
-                Some(intervention) => Some((request, intervention)),
-                None => {
-                    self.perform_now(&mut inner, &progress, request);
-                    None
-                }
+            let held = if let Some(intervention) = intervention {
+                Some((request, intervention))
+            } else {
+                self.perform_now(&mut inner, &progress, request);
+                None
             };
             (progress, held)
         };
