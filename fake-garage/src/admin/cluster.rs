@@ -179,6 +179,17 @@ impl Cluster {
         }
     }
 
+    /// Lets what is due at or before `now` happen for as long as `more` says so. Whether that was everything.
+    pub fn advance_while(&mut self, now: Time, mut more: impl FnMut() -> bool) -> bool {
+        while self.mesh.step(now) {
+            self.collect(false);
+            if !more() {
+                return false;
+            }
+        }
+        true
+    }
+
     /// What has happened since this was asked last.
     #[must_use]
     pub fn take_happenings(&mut self) -> Vec<Happening> {
@@ -352,4 +363,45 @@ struct ConnectBody {
 
 fn connect_body(result: Result<(), String>) -> ConnectBody {
     ConnectBody { success: result.is_ok(), error: result.err() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::layout::{ConsistencyMode, NodeId};
+    use crate::mesh::{NodeConfig, Pacing, Target, connect::Nowhere};
+
+    fn node(place: u8) -> NodeConfig {
+        NodeConfig {
+            name: format!("east/ns/garage-{place}"),
+            site: "east".into(),
+            address: [127, 0, 0, place].into(),
+            hostname: format!("garage-{place}"),
+            factor: 1,
+            mode: ConsistencyMode::Consistent,
+            rpc_secret: "shared".into(),
+            clock_offset: 0,
+        }
+    }
+
+    #[test]
+    fn work_that_is_cut_short_stays_due_and_the_time_stands_where_it_was_left() {
+        let (first, second) = (NodeId::new([1; 32]), NodeId::new([2; 32]));
+        let mut mesh = Mesh::new(Pacing::fast(), 0, 1);
+        let (caller, callee) = (mesh.add(first, node(1)), mesh.add(second, node(2)));
+        let target = Target::Node { id: second, address: mesh.node(callee).config().rpc_address() };
+        mesh.connect(caller, &[target], &Nowhere);
+        let mut cluster = Cluster::new(mesh, Profile::V2_5);
+        let due = Duration::from_secs(2);
+
+        assert!(!cluster.advance_while(due, || false), "one thing happened, and more is due");
+        assert!(cluster.mesh().now() < due);
+        assert!(!cluster.mesh().node(callee).sees_up(first));
+
+        assert!(cluster.advance_while(due, || true));
+        assert_eq!(cluster.mesh().now(), due);
+        assert!(cluster.mesh().node(callee).sees_up(first));
+    }
 }

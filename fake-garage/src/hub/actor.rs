@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::attribution::{NodeTokens, TokenTable};
 use super::body::BodyError;
 use super::directory::SiteView;
+use super::flight::{Amendment, Begun, CallInProgress, Pending};
 use super::journal;
 use super::listener::Port;
 use super::rule::{CallFacts, Effect, Intervention};
@@ -42,53 +43,17 @@ struct Inner {
     ports: BTreeMap<NodeIndex, Port>,
     closing: BTreeMap<NodeIndex, Port>,
     processes: BTreeMap<NodeIndex, Process>,
-    /// When the driver looks at the mesh again; `None` while nothing is due.
+    /// When the driver looks at the mesh again, in the mesh's time; `None` while nothing is due.
     planned: Option<Duration>,
+    /// How far the mesh's time is behind the machine's, which it falls when there is more to do than time for it.
+    behind: Duration,
 }
 
-/// A call that waits for its answer.
-#[derive(Debug)]
-struct Pending {
-    node: NodeIndex,
-    sender: oneshot::Sender<Option<Response>>,
-    amendment: Option<Amendment>,
-}
+/// How long whoever looks at a mesh may work on what is due before others get their turn.
+const TURN: Duration = Duration::from_millis(20);
 
-/// What a rule makes of an answer.
-#[derive(Debug)]
-enum Amendment {
-    Replace(Response),
-    Drop,
-}
-
-/// A call that has begun.
-struct Begun {
-    progress: CallInProgress,
-    request: Request,
-    intervention: Option<Intervention>,
-}
-
-/// A call under way. Dropping it tells the mesh that the caller has gone away.
-#[derive(Debug)]
-struct CallInProgress {
-    actor: Arc<MeshActor>,
-    call: u64,
-    node: NodeIndex,
-    answer: oneshot::Receiver<Option<Response>>,
-}
-
-impl CallInProgress {
-    /// The answer; `None` if there will never be one.
-    async fn answer(mut self) -> Option<Response> {
-        (&mut self.answer).await.ok().flatten()
-    }
-}
-
-impl Drop for CallInProgress {
-    fn drop(&mut self) {
-        self.actor.abandon(self.call, self.node);
-    }
-}
+/// What is due and not done after a turn stays due, up to so much; beyond it, time stands still for the mesh.
+const BACKLOG: Duration = Duration::from_millis(250);
 
 impl MeshActor {
     /// Begins a mesh without nodes and drives it until [`MeshActor::end`].
@@ -115,6 +80,7 @@ impl MeshActor {
                 closing: BTreeMap::new(),
                 processes: BTreeMap::new(),
                 planned: None,
+                behind: Duration::ZERO,
             }),
             changed: Notify::new(),
             ended: CancellationToken::new(),
@@ -125,13 +91,14 @@ impl MeshActor {
 
     async fn drive(self: Arc<Self>) {
         loop {
-            let next = {
+            let (next, behind) = {
                 let mut inner = self.now();
                 inner.planned = inner.cluster.mesh().next_event();
-                inner.planned
+                (inner.planned, inner.behind)
             };
             self.shared.recorder.flush();
             // An idle mesh is looked at once a minute, for no other reason than to have a number here.
+            let next = next.map(|next| next + behind);
             let at = self.began + next.unwrap_or_else(|| self.began.elapsed() + Duration::from_mins(1));
             tokio::select! {
                 () = tokio::time::sleep_until(at) => {}
@@ -153,12 +120,30 @@ impl MeshActor {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The mesh, with everything that is due having happened.
+    /// The mesh, with everything that is due having happened, if there was time for it.
     fn now(&self) -> MutexGuard<'_, Inner> {
         let mut inner = self.lock();
-        inner.cluster.advance(self.began.elapsed());
+        let turn = Instant::now();
+        let due = self.began.elapsed().saturating_sub(inner.behind);
+        if !inner.cluster.advance_while(due, || turn.elapsed() < TURN) {
+            self.fall_behind(&mut inner, due);
+        }
         self.tell(&mut inner);
         inner
+    }
+
+    /// Without this, a mesh that is too large for the machine would catch up for ever and never answer a call.
+    fn fall_behind(&self, inner: &mut Inner, due: Duration) {
+        let backlog = due.saturating_sub(inner.cluster.mesh().now());
+        if backlog > BACKLOG {
+            if inner.behind.is_zero() {
+                tracing::warn!(
+                    mesh = self.name,
+                    "the machine is too slow for this mesh: its time falls behind"
+                );
+            }
+            inner.behind += backlog;
+        }
     }
 
     /// Reads something of the cluster as it is now.
@@ -231,13 +216,12 @@ impl MeshActor {
         let (progress, held) = {
             let mut inner = self.now();
             let Begun { progress, request, intervention } = self.begin_call(&mut inner, node, request, host);
-            let held = if let Some(intervention) = intervention {
-                Some((request, intervention))
+            if let Some(intervention) = intervention {
+                (progress, Some((request, intervention)))
             } else {
                 self.perform_now(&mut inner, &progress, request);
-                None
-            };
-            (progress, held)
+                (progress, None)
+            }
         };
         if let Some((request, intervention)) = held {
             // The call may stay in flight for long: whoever reads the history finds it.
@@ -359,7 +343,8 @@ impl MeshActor {
         drop(pending.sender.send(response));
     }
 
-    fn abandon(&self, call: u64, node: NodeIndex) {
+    /// Ends a call whose caller has gone away.
+    pub(super) fn abandon(&self, call: u64, node: NodeIndex) {
         let mut inner = self.lock();
         if inner.pending.remove(&call).is_some() {
             inner.cluster.abandon(call);
