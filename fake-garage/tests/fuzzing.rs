@@ -2,7 +2,12 @@
 //!
 //! `just fuzz SECONDS` looks for more. An input that it finds is mended and then kept in `fuzz/seeds/`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
 
 use std::fs;
 use std::path::Path;

@@ -36,7 +36,8 @@ fn happen(nodes: &mut [LocalLayout], at: usize, kind: u8, detail: u8, now: u64) 
     match kind % 8 {
         0 | 1 => {
             let zone = if kind & 0x10 == 0 { "a" } else { "b" };
-            let capacity = (kind & 0x20 == 0).then(|| u64::from(detail) << (kind >> 3)).filter(|size| *size >= 1024);
+            let capacity =
+                (kind & 0x20 == 0).then(|| u64::from(detail) << (kind >> 3)).filter(|size| *size >= 1024);
             let role = Role { zone: zone.to_owned(), capacity, tags: Vec::new() };
             stage(&mut nodes[at], vec![(id(detail % 5), Some(role))], None, now);
         }
@@ -64,7 +65,12 @@ fn happen(nodes: &mut [LocalLayout], at: usize, kind: u8, detail: u8, now: u64) 
     }
 }
 
-fn stage(node: &mut LocalLayout, roles: Vec<(NodeId, Option<Role>)>, parameters: Option<Parameters>, now: u64) {
+fn stage(
+    node: &mut LocalLayout,
+    roles: Vec<(NodeId, Option<Role>)>,
+    parameters: Option<Parameters>,
+    now: u64,
+) {
     if let Ok(staged) = node.stage(&StageRequest { roles, parameters }, now) {
         node.adopt(&staged);
     }

@@ -49,8 +49,7 @@ async fn connect(journal: &Path, mode: u8, bytes: &[u8]) -> Vec<u8> {
     let mesh = json!({"rpcSecretSha256": digest("s"), "tokens": [token]});
     registry.register("mesh", serde_json::from_value(mesh).unwrap()).unwrap();
     for (name, address) in [("east/n/a-0", "10.0.0.1"), ("west/n/b-0", "10.0.0.2")] {
-        let node =
-            json!({"rpcSecret": "s", "replicationFactor": 1, "hostname": name, "address": address});
+        let node = json!({"rpcSecret": "s", "replicationFactor": 1, "hostname": name, "address": address});
         let site = name.split('/').next().unwrap();
         registry.start_node(name, site, serde_json::from_value(node).unwrap()).await.unwrap();
     }

@@ -106,7 +106,11 @@ impl ScriptConfig {
     fn check(&self) -> Result<(), String> {
         let factor = self.replication_factor;
         let good = (1..=LARGEST_FACTOR).contains(&factor);
-        if good { Ok(()) } else { Err(format!("replication_factor {factor} is not from 1 to {LARGEST_FACTOR}")) }
+        if good {
+            Ok(())
+        } else {
+            Err(format!("replication_factor {factor} is not from 1 to {LARGEST_FACTOR}"))
+        }
     }
 }
 

@@ -317,7 +317,8 @@ mod tests {
                 .contains("step 0: within_ms 86400001 is more than a day")
         );
         assert!(
-            refused(r#"{"at_ms":86400001,"do":{"op":"heal"}}"#).contains("step 0: at_ms 86400001 is more than")
+            refused(r#"{"at_ms":86400001,"do":{"op":"heal"}}"#)
+                .contains("step 0: at_ms 86400001 is more than")
         );
     }
 }

@@ -205,10 +205,10 @@ mod tests {
     use super::*;
     use onewriter_history::{Journal, State, Step};
     use serde_json::json;
-    use std::io::Write as _;
     use tempfile::TempDir;
 
-    const LINE: &str = r#"{"timestamp":"2026-03-01T12:00:00Z","message":"layout write blocked","cluster":"MESH/garage"}"#;
+    const LINE: &str =
+        r#"{"timestamp":"2026-03-01T12:00:00Z","message":"layout write blocked","cluster":"MESH/garage"}"#;
 
     /// The sources of a pair in which two meshes were alive, each torn at its end.
     fn sources() -> (TempDir, PairDescription) {
@@ -226,9 +226,14 @@ mod tests {
         }
         let step = Step { cell: None, mesh: None, title: "s".to_owned(), detail: None };
         steps.append(Event::Step(step)).unwrap();
-        std::fs::write(path("operator.log"), ["mine", "theirs"].map(|mesh| LINE.replace("MESH", mesh) + "\n").concat())
-            .unwrap();
-        ["hub.jsonl", "steps.jsonl", "operator.log"].map(torn);
+        std::fs::write(
+            path("operator.log"),
+            ["mine", "theirs"].map(|mesh| LINE.replace("MESH", mesh) + "\n").concat(),
+        )
+        .unwrap();
+        for name in ["hub.jsonl", "steps.jsonl", "operator.log"] {
+            torn(name);
+        }
         let site = json!({"apiServer": "", "kubeconfig": "", "auditLog": path("no-audit.log"), "logs": {},
             "operator": {"program": "", "metrics": "", "log": path("operator.log")}});
         let pair = json!({"name": "p", "provider": "local", "dir": folder.path(), "versions": {},
@@ -252,7 +257,9 @@ mod tests {
     #[test]
     fn every_source_is_read_up_to_its_last_whole_line() {
         let records = merged(None);
-        for (source, events) in [("hub", 2), ("harness", 1), ("log/east/operator", 2), ("log/west/operator", 2)] {
+        for (source, events) in
+            [("hub", 2), ("harness", 1), ("log/east/operator", 2), ("log/west/operator", 2)]
+        {
             assert_eq!(count(&records, source), events, "{source}");
         }
         assert!(records.iter().map(|record| record.seq).eq(1..=7));

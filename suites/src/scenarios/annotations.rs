@@ -40,9 +40,10 @@ fn cells() -> Vec<Cell> {
         ("purge-writer", "purge-follower", "purge-absent"),
     ] {
         cells.push(
-            Cell::control(NAME, writer)
-                .with(EAST, "Writer")
-                .claims("the Writer carries the operation out, or says why it cannot", &["matrix-annotations"]),
+            Cell::control(NAME, writer).with(EAST, "Writer").claims(
+                "the Writer carries the operation out, or says why it cannot",
+                &["matrix-annotations"],
+            ),
         );
         cells.push(
             Cell::subject(NAME, follower)
@@ -53,9 +54,10 @@ fn cells() -> Vec<Cell> {
                 .claims("it does not fire after a later promotion", &["deviation-consumed", "transition-promotion"]),
         );
         cells.push(
-            Cell::control(NAME, absent)
-                .with(EAST, "Absent")
-                .claims("a site without the field carries the operation out like a Writer", &["compat-absent"]),
+            Cell::control(NAME, absent).with(EAST, "Absent").claims(
+                "a site without the field carries the operation out like a Writer",
+                &["compat-absent"],
+            ),
         );
     }
     cells
@@ -79,7 +81,12 @@ fn operation(cell: &Cell) -> Operation {
         let path = Some("/v2/ClusterLayoutSkipDeadNodes");
         Operation { annotation: "skip-dead-nodes", value: "true", name: "SkipDeadNodes", path }
     } else {
-        Operation { annotation: "purge-cluster-layout", value: "factor=2", name: "PurgeClusterLayout", path: None }
+        Operation {
+            annotation: "purge-cluster-layout",
+            value: "factor=2",
+            name: "PurgeClusterLayout",
+            path: None,
+        }
     }
 }
 
@@ -159,10 +166,11 @@ async fn promoted(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
     world.step("switch the writer");
     world.set_role(WEST, "Follower").await?;
     world.declare(Some(Role::Follower), Some(Role::Follower));
-    world.cluster_field(WEST, "/status/layoutWriter/role", "the role Follower", |role| {
-        role.and_then(Value::as_str) == Some("Follower")
-    })
-    .await?;
+    world
+        .cluster_field(WEST, "/status/layoutWriter/role", "the role Follower", |role| {
+            role.and_then(Value::as_str) == Some("Follower")
+        })
+        .await?;
     world.declare(Some(Role::Writer), Some(Role::Follower));
     world.set_role(EAST, "Writer").await?;
     world.condition(EAST, "LayoutWriter", "True", "WriterSite").await?;
@@ -171,7 +179,10 @@ async fn promoted(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
     world.reconciles(EAST, nodes).await?;
     world.reconciles(WEST, &manual_nodes(1)).await?;
     let calls = world.calls_of("east")?;
-    let later: Vec<_> = calls.iter().filter(|call| call.layout_write).skip(before).map(|call| call.path.clone()).collect();
+    let later: Vec<_> =
+        calls.iter().filter(|call| call.layout_write).skip(before).map(|call| call.path.clone()).collect();
     let fired = later.iter().any(|path| path.contains("Revert") || path.contains("Skip"));
-    world.claim(EAST, "a consumed annotation does not fire after the promotion", !fired, || format!("{later:?}"))
+    world.claim(EAST, "a consumed annotation does not fire after the promotion", !fired, || {
+        format!("{later:?}")
+    })
 }

@@ -30,23 +30,24 @@ pub fn scenario() -> Scenario<Garage> {
 
 fn cells() -> Vec<Cell> {
     vec![
-        Cell::control(NAME, "destroy-writer")
-            .with(EAST, "Writer")
-            .claims("under Destroy a cluster goes with its nodes, without a layout write", &["matrix-remove"]),
-        Cell::subject(NAME, "destroy-follower")
-            .with(EAST, "Follower")
-            .with(WEST, "Writer")
-            .claims("a Follower's cluster goes under Destroy without waiting for the writer", &["matrix-remove"]),
+        Cell::control(NAME, "destroy-writer").with(EAST, "Writer").claims(
+            "under Destroy a cluster goes with its nodes, without a layout write",
+            &["matrix-remove"],
+        ),
+        Cell::subject(NAME, "destroy-follower").with(EAST, "Follower").with(WEST, "Writer").claims(
+            "a Follower's cluster goes under Destroy without waiting for the writer",
+            &["matrix-remove"],
+        ),
         Cell::control(NAME, "destroy-absent")
             .with(EAST, "Absent")
             .claims("a site without the field goes under Destroy as before", &["compat-absent"]),
         Cell::control(NAME, "drain-writer")
             .with(EAST, "Writer")
             .claims("under Drain the Writer takes its roles away before its nodes go", &["matrix-remove"]),
-        Cell::subject(NAME, "drain-follower")
-            .with(EAST, "Follower")
-            .with(WEST, "Writer")
-            .claims("under Drain a Follower's nodes are held until the writer has removed their roles", &["matrix-remove", "d3-wait", "enforce-pending"]),
+        Cell::subject(NAME, "drain-follower").with(EAST, "Follower").with(WEST, "Writer").claims(
+            "under Drain a Follower's nodes are held until the writer has removed their roles",
+            &["matrix-remove", "d3-wait", "enforce-pending"],
+        ),
         Cell::control(NAME, "drain-absent")
             .with(EAST, "Absent")
             .claims("a site without the field drains like a Writer", &["compat-absent"]),

@@ -35,7 +35,10 @@ fn cells() -> Vec<Cell> {
         Cell::subject(NAME, "follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
-            .claims("the Follower stages no removal and says that it waits for the writer", &["matrix-remove", "condition-awaiting"])
+            .claims(
+                "the Follower stages no removal and says that it waits for the writer",
+                &["matrix-remove", "condition-awaiting"],
+            )
             .claims("no drain is recorded that it could not finish", &["enforce-pending"])
             .claims("once the writer has removed the role the node is prepared", &["d3-wait"]),
         Cell::control(NAME, "absent")
@@ -57,7 +60,9 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
             world.condition(EAST, "AwaitingLayoutWriter", "True", "PendingRoleRemoval").await?;
             world.looks_again(EAST).await?;
             world.stays_quiet(EAST, &nodes).await?;
-            world.cluster_field(EAST, "/status/storageDrain", "no recorded drain", |drain| drain.is_none()).await?;
+            world
+                .cluster_field(EAST, "/status/storageDrain", "no recorded drain", |drain| drain.is_none())
+                .await?;
             world.has_role(EAST, stays, &id, true).await?;
             world.delete_node(WEST, &declared(EAST, goes)).await?;
         }

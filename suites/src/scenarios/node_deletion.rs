@@ -35,11 +35,15 @@ fn cells() -> Vec<Cell> {
         Cell::subject(NAME, "follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
-            .claims("the Follower holds finalizer, StatefulSet and pod and reports PendingRoleRemoval", &["matrix-remove", "d3-wait", "condition-awaiting", "enforce-pending"])
+            .claims(
+                "the Follower holds finalizer, StatefulSet and pod and reports PendingRoleRemoval",
+                &["matrix-remove", "d3-wait", "condition-awaiting", "enforce-pending"],
+            )
             .claims("the finalizer goes once the writer has removed the role", &["d3-wait"]),
-        Cell::control(NAME, "absent")
-            .with(EAST, "Absent")
-            .claims("a site without the field removes the role like a Writer and shows no trace", &["compat-absent"]),
+        Cell::control(NAME, "absent").with(EAST, "Absent").claims(
+            "a site without the field removes the role like a Writer and shows no trace",
+            &["compat-absent"],
+        ),
     ]
 }
 

@@ -36,7 +36,10 @@ fn cells() -> Vec<Cell> {
         Cell::subject(NAME, "follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
-            .claims("the Follower reports AwaitingLayoutWriter=True/ReplicationChange and writes nothing", &["matrix-factor", "condition-awaiting", "transition-replication", "deviation-zone-drift"])
+            .claims(
+                "the Follower reports AwaitingLayoutWriter=True/ReplicationChange and writes nothing",
+                &["matrix-factor", "condition-awaiting", "transition-replication", "deviation-zone-drift"],
+            )
             .claims("nothing is pending once the writer has changed it, too", &["deviation-reasons"]),
         Cell::control(NAME, "absent")
             .with(EAST, "Absent")

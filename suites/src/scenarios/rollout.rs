@@ -40,7 +40,10 @@ fn cells() -> Vec<Cell> {
         Cell::subject(NAME, "follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
-            .claims("the Follower rolls its pods, keeps their volumes, and writes nothing", &["matrix-workloads", "fact-zero-writes"])
+            .claims(
+                "the Follower rolls its pods, keeps their volumes, and writes nothing",
+                &["matrix-workloads", "fact-zero-writes"],
+            )
             .claims("a restarted node is not taken for one without a role", &["condition-awaiting"]),
         Cell::control(NAME, "absent")
             .with(EAST, "Absent")
@@ -62,7 +65,9 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         let writes = world.writes_of(EAST)?;
         let mut pods = Vec::new();
         for node in &nodes {
-            let pod = world.pod_until(EAST, node, "that is there", |pod| pod.map(drop).ok_or("absent".into())).await?;
+            let pod = world
+                .pod_until(EAST, node, "that is there", |pod| pod.map(drop).ok_or("absent".into()))
+                .await?;
             pods.push(pod.and_then(|pod| pod.uid()).unwrap_or_default());
         }
         world.change(EAST, &json!({"image": IMAGE})).await?;
@@ -75,19 +80,29 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
                 })
                 .await?;
         }
-        world.cluster_field(EAST, "/status/storageRollout", "no rollout under way", |rollout| rollout.is_none()).await?;
+        world
+            .cluster_field(EAST, "/status/storageRollout", "no rollout under way", |rollout| {
+                rollout.is_none()
+            })
+            .await?;
         world.condition(EAST, "Ready", "True", "ClusterReady").await?;
         world.in_layout(EAST, &nodes).await?;
         world.stays_quiet(EAST, &nodes).await?;
         let after = claims(&world).await?;
-        world.claim(EAST, "the claims are the same", after == before, || format!("{before:?}, then {after:?}"))?;
+        world.claim(EAST, "the claims are the same", after == before, || {
+            format!("{before:?}, then {after:?}")
+        })?;
         let now = world.writes_of(EAST)?;
-        world.claim(EAST, "a rollout writes no layout", now == writes, || format!("{} writes", now - writes))?;
+        world.claim(EAST, "a rollout writes no layout", now == writes, || {
+            format!("{} writes", now - writes)
+        })?;
         if world.follows() {
             let cluster = world.cluster(EAST).await?;
             let awaiting = objects::condition(&cluster, "AwaitingLayoutWriter");
             let claim = "nothing waits for the writer after a rollout";
-            world.claim(EAST, claim, awaiting == Some(("False", "NothingPending")), || format!("{awaiting:?}"))?;
+            world.claim(EAST, claim, awaiting == Some(("False", "NothingPending")), || {
+                format!("{awaiting:?}")
+            })?;
         }
         world.shows_role(EAST).await
     }
@@ -96,8 +111,7 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
 
 /// Claims of volumes with their identities.
 async fn claims(world: &World<'_>) -> Result<Vec<(String, Option<String>)>, Failure> {
-    let api: Api<PersistentVolumeClaim> =
-        Api::namespaced(world.scope.client(EAST), &world.scope.namespace);
+    let api: Api<PersistentVolumeClaim> = Api::namespaced(world.scope.client(EAST), &world.scope.namespace);
     let list = api.list(&ListParams::default()).await;
     let list = list.map_err(|error| Failure::harness(EAST, "list the claims", error))?;
     Ok(list.items.iter().map(|claim| (claim.name_any(), claim.uid())).collect())

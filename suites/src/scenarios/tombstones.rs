@@ -31,21 +31,26 @@ pub fn scenario() -> Scenario<Garage> {
 
 fn cells() -> Vec<Cell> {
     vec![
-        Cell::control(NAME, "on-writer")
-            .with(EAST, "Writer")
-            .claims("with autoApply the Writer removes the stale role", &["matrix-tombstones", "matrix-auto-apply"]),
+        Cell::control(NAME, "on-writer").with(EAST, "Writer").claims(
+            "with autoApply the Writer removes the stale role",
+            &["matrix-tombstones", "matrix-auto-apply"],
+        ),
         Cell::subject(NAME, "on-follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
-            .claims("the Follower lists the stale role and reports AwaitingLayoutWriter=True/PendingTombstones", &["matrix-tombstones", "condition-awaiting"])
+            .claims(
+                "the Follower lists the stale role and reports AwaitingLayoutWriter=True/PendingTombstones",
+                &["matrix-tombstones", "condition-awaiting"],
+            )
             .claims("autoApply is ignored by a Follower", &["matrix-auto-apply"])
             .claims("once the role is gone nothing is pending", &["deviation-reasons"]),
         Cell::control(NAME, "on-absent")
             .with(EAST, "Absent")
             .claims("a site without the field removes the stale role like a Writer", &["compat-absent"]),
-        Cell::control(NAME, "off-writer")
-            .with(EAST, "Writer")
-            .claims("without autoApply the Writer lists the stale role and leaves it", &["matrix-auto-apply"]),
+        Cell::control(NAME, "off-writer").with(EAST, "Writer").claims(
+            "without autoApply the Writer lists the stale role and leaves it",
+            &["matrix-auto-apply"],
+        ),
         Cell::subject(NAME, "off-follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
@@ -60,17 +65,21 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
     async move {
         let world = World::new(scope, stage, cell);
         let applies = cell.name.starts_with("on-");
-        let cluster = Cluster::auto(world.role(EAST), 1)
-            .spec(&json!({"layoutManagement": {"autoApply": applies}}));
+        let cluster =
+            Cluster::auto(world.role(EAST), 1).spec(&json!({"layoutManagement": {"autoApply": applies}}));
         let nodes = world.settled(&cluster, 0).await?;
         let ready = world.watch_ready(EAST);
         let stale = stale_gateway(&world, &nodes[0]).await?;
         let pending = |value: Option<&Value>| {
-            value.and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one["nodeId"] == stale.as_str()))
+            value
+                .and_then(Value::as_array)
+                .is_some_and(|all| all.iter().any(|one| one["nodeId"] == stale.as_str()))
         };
         if applies && !world.follows() {
             world
-                .cluster_field(EAST, "/status/pendingGatewayTombstones", "no pending tombstone", |all| !pending(all))
+                .cluster_field(EAST, "/status/pendingGatewayTombstones", "no pending tombstone", |all| {
+                    !pending(all)
+                })
                 .await?;
             gone(&world, &nodes[0], &stale).await?;
         } else {
@@ -86,7 +95,9 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
             world.stage_by_hand(&address, &json!([{"id": stale, "remove": true}])).await?;
             world.apply_by_hand(&address).await?;
             world
-                .cluster_field(EAST, "/status/pendingGatewayTombstones", "no pending tombstone", |all| !pending(all))
+                .cluster_field(EAST, "/status/pendingGatewayTombstones", "no pending tombstone", |all| {
+                    !pending(all)
+                })
                 .await?;
         }
         if world.follows() {
