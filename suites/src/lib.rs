@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod fixture;
 pub mod pair;
+pub mod record;
 pub mod scenarios;
 pub mod teeth;
 pub mod trial;

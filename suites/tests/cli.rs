@@ -56,19 +56,36 @@ fn the_matrix_lists_itself_without_any_cluster() {
     let output = onewriter(state.path(), &["list", "--format", "json"]);
     let cells: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     let paths: Vec<&str> = cells.iter().filter_map(|cell| cell["path"].as_str()).collect();
-    assert_eq!(
-        paths,
-        ["bootstrap/writer", "bootstrap/follower", "federation/east-writes", "federation/west-writes"]
-    );
+    assert_eq!(paths[..3], ["bootstrap/writer", "bootstrap/follower", "bootstrap/absent"]);
+    let first = &cells[0];
+    assert_eq!((&first["row"], &first["roles"]["east"]), (&json!(1), &json!("Writer")));
+    let statement = &first["claims"][0]["record"][0];
+    assert_eq!(statement["id"], "matrix-bootstrap");
+    assert!(statement["text"].as_str().unwrap().contains("first layout"), "{statement}");
+}
+
+#[test]
+fn the_list_tells_people_rows_claims_and_statements_and_counts_itself() {
+    let state = TempDir::new().unwrap();
+    let output = onewriter(state.path(), &["list", "bootstrap/follower"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for part in
+        ["row 1", "bootstrap/follower", "subject", "makes no layout write", "matrix-bootstrap: ", "1 cells"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 #[test]
 fn a_dry_run_starts_nothing() {
     let state = TempDir::new().unwrap();
-    let output = onewriter(state.path(), &["run", "federation", "--dry-run", "--format", "json"]);
+    let output = onewriter(state.path(), &["run", "federation_import", "--dry-run", "--format", "json"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(plan["cells"], json!(["federation/east-writes", "federation/west-writes"]));
+    assert_eq!(
+        plan["cells"],
+        json!(["federation_import/writer", "federation_import/follower", "federation_import/absent"])
+    );
     assert_eq!(std::fs::read_dir(state.path()).unwrap().count(), 0, "nothing was made");
 }
 

@@ -61,7 +61,9 @@ fn happen(nodes: &mut [LocalLayout], at: usize, kind: u8, detail: u8, now: u64) 
             let round = nodes[at].sync_round();
             nodes[at].finish_sync(round);
         }
-        _ => deliver(nodes, (at + 1 + usize::from(kind >> 3) % 2) % 3, at),
+        _ => {
+            deliver(nodes, (at + 1 + usize::from(kind >> 3) % 2) % 3, at);
+        }
     }
 }
 

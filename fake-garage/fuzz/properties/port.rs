@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fake_garage::hub::Clock;
 use fake_garage::hub::journal::Recorder;
 use fake_garage::hub::listener;
 use fake_garage::hub::registry::{Registry, digest};
@@ -43,7 +44,7 @@ fn memory() -> &'static Path {
 
 async fn connect(journal: &Path, mode: u8, bytes: &[u8]) -> Vec<u8> {
     let journal = Journal::create(journal, &Header::new("fuzz"), Source::hub()).unwrap();
-    let shared = Arc::new(Shared::new(Recorder::new(journal), Pacing::fast()));
+    let shared = Arc::new(Shared::new(Recorder::new(journal, Clock::Machine), Pacing::fast()));
     let registry = Registry::new(shared, "127.0.0.1+1".parse().unwrap(), 0);
     let token = json!({"token": "t", "caller": "east", "target": "*", "label": "east"});
     let mesh = json!({"rpcSecretSha256": digest("s"), "tokens": [token]});

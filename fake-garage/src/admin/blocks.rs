@@ -8,8 +8,15 @@ use super::error::ApiError;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RepairRequest {
-    #[serde(rename = "repairType")]
-    _repair_type: RepairType,
+    repair_type: RepairType,
+}
+
+impl RepairRequest {
+    /// Whether the blocks are to be repaired. Nothing else leaves a trace.
+    #[must_use]
+    pub fn repairs_blocks(self) -> bool {
+        matches!(self.repair_type, RepairType::Blocks)
+    }
 }
 
 /// What can be repaired. The order of the names is on the wire in error messages.

@@ -1,4 +1,4 @@
-//! The background workers of a node, all of them idle, and their variables (Garage admin reference §10b).
+//! The background workers of a node, all of them idle or done, and their variables (Garage admin reference §10b).
 
 use std::collections::BTreeMap;
 
@@ -77,11 +77,13 @@ pub struct Variables {
     resync_tranquility: u64,
     resync_worker_count: u64,
     scrub_tranquility: u64,
+    /// Block repairs that were launched. Each is over at once, for there are no blocks, and stays listed.
+    block_repairs: u64,
 }
 
 impl Default for Variables {
     fn default() -> Self {
-        Self { resync_tranquility: 2, resync_worker_count: 1, scrub_tranquility: 4 }
+        Self { resync_tranquility: 2, resync_worker_count: 1, scrub_tranquility: 4, block_repairs: 0 }
     }
 }
 
@@ -89,6 +91,11 @@ impl Default for Variables {
 const MAX_RESYNC_WORKERS: u64 = 8;
 
 impl Variables {
+    /// A block repair is launched.
+    pub fn launch_block_repair(&mut self) {
+        self.block_repairs += 1;
+    }
+
     /// One variable, or all.
     pub fn get(
         &self,
@@ -155,7 +162,7 @@ fn next_scrub(now: Timestamp) -> Timestamp {
 /// The workers of a node that the request means.
 #[must_use]
 pub fn list(request: ListWorkersRequest, variables: &Variables, now: Timestamp) -> Vec<Worker> {
-    // All are idle and none has failed.
+    // None is busy and none has failed.
     if request.busy_only || request.error_only { Vec::new() } else { all(variables, now) }
 }
 
@@ -176,6 +183,7 @@ fn all(variables: &Variables, now: Timestamp) -> Vec<Worker> {
             workers.push(Worker::lifecycle(now));
         }
     }
+    workers.extend((0..variables.block_repairs).map(|_| Worker::block_repair()));
     for (worker, id) in workers.iter_mut().zip(1..) {
         worker.id = id;
     }
@@ -210,6 +218,10 @@ impl Worker {
         }
     }
 
+    fn block_repair() -> Self {
+        Self { state: "done", queue_length: None, ..Self::idle("Block repair worker") }
+    }
+
     fn scrub(variables: &Variables, now: Timestamp) -> Self {
         Self {
             tranquility: Some(variables.scrub_tranquility),
@@ -226,5 +238,23 @@ impl Worker {
     fn lifecycle(now: Timestamp) -> Self {
         let freeform = vec![now.strftime("Last completed: %Y-%m-%d").to_string()];
         Self { queue_length: None, freeform, ..Self::idle("object lifecycle worker") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launched_block_repair_is_a_further_worker_that_is_done_and_stays() {
+        let (mut variables, now) = (Variables::default(), Timestamp::UNIX_EPOCH);
+        let listed = |variables: &Variables| all(variables, now);
+        let before = listed(&variables);
+        variables.launch_block_repair();
+        let after = listed(&variables);
+        assert_eq!(after[..before.len()], before[..], "the others keep their numbers");
+        let repair = after.last().unwrap();
+        assert_eq!((repair.id, repair.state), (before.len() as u64 + 1, "done"));
+        assert_eq!(repair.name, "Block repair worker");
     }
 }

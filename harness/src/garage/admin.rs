@@ -65,10 +65,33 @@ pub async fn layout(site: Site, mesh: &Mesh, address: &str) -> Result<Layout, Fa
         .map_err(|error| Failure::harness(site, format!("read the layout of the node at {address}"), error))
 }
 
+/// What the node at `address` says of the nodes it knows, read with the harness's token.
+pub async fn status(site: Site, mesh: &Mesh, address: &str) -> Result<serde_json::Value, Failure> {
+    get(mesh, address, "GetClusterStatus")
+        .await
+        .map_err(|error| Failure::harness(site, format!("read the status of the node at {address}"), error))
+}
+
 async fn read(mesh: &Mesh, address: &str) -> Result<Layout, reqwest::Error> {
+    get(mesh, address, "GetClusterLayout").await
+}
+
+async fn get<T: serde::de::DeserializeOwned>(
+    mesh: &Mesh,
+    address: &str,
+    path: &str,
+) -> Result<T, reqwest::Error> {
+    let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
+    let url = format!("http://{address}:3903/v2/{path}");
+    http.get(url).bearer_auth(mesh.harness_token()).send().await?.error_for_status()?.json().await
+}
+
+/// The layout that a person sees at the node at `address`.
+pub async fn seen_by_hand(mesh: &Mesh, address: &str) -> Result<Layout, BoxError> {
     let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
     let url = format!("http://{address}:3903/v2/GetClusterLayout");
-    http.get(url).bearer_auth(mesh.harness_token()).send().await?.error_for_status()?.json().await
+    let answer = http.get(url).bearer_auth(mesh.human_token()).send().await?;
+    Ok(answer.error_for_status()?.json().await?)
 }
 
 /// A person calls the admin API of the node at `address`: `path` without its version, a JSON body. The answer is

@@ -38,7 +38,8 @@ async fn record_site(scope: &Scope, site: Site) {
     scope.recorder.state(METRIC, json!(fact));
 }
 
-async fn page(url: &str) -> Result<String, reqwest::Error> {
+/// The page of metrics at `url`.
+pub async fn page(url: &str) -> Result<String, reqwest::Error> {
     let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
     http.get(url).send().await?.error_for_status()?.text().await
 }

@@ -101,15 +101,20 @@ pub fn roles_of(cell: &Cell) -> PerSite<Option<Role>> {
 /// Records which role each site has from now on, and what follows from it: who may write must, who may not must at
 /// least have looked.
 pub fn declare_roles(scope: &Scope, roles: &PerSite<Option<Role>>) {
-    let declared: serde_json::Map<_, _> =
-        roles.iter().filter_map(|(site, role)| Some((site.name().to_owned(), json!((*role)?)))).collect();
-    scope.recorder.state(ROLES, declared.into());
+    change_roles(scope, roles);
     let sites = |writes: bool| {
         let of_kind = roles.iter().filter(|(_, role)| role.is_some_and(|role| role.may_write() == writes));
         of_kind.map(|(site, _)| site.name().to_owned()).collect()
     };
     let expectation = Expectation { writes: sites(true), reads: sites(false) };
     scope.recorder.state(EXPECTATION, json!(expectation));
+}
+
+/// Records which role each site has from now on, and expects nothing of it.
+pub fn change_roles(scope: &Scope, roles: &PerSite<Option<Role>>) {
+    let declared: serde_json::Map<_, _> =
+        roles.iter().filter_map(|(site, role)| Some((site.name().to_owned(), json!((*role)?)))).collect();
+    scope.recorder.state(ROLES, declared.into());
 }
 
 /// Asks for the end of every GarageCluster and then of every GarageNode of the cell at `site`, and waits until the

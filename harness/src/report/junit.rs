@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use super::Verdict;
 use super::verdict::{Phase, Problem};
@@ -78,6 +78,12 @@ fn cell_case(cell: &CellReport) -> TestCase {
             status
         }
     };
+    let mut status = status;
+    for failure in &cell.failures {
+        let mut rerun = TestRerun::new(NonSuccessKind::Failure);
+        rerun.set_type("claim").set_message(clean(failure));
+        status.add_rerun(rerun);
+    }
     let mut case = TestCase::new(&cell.cell, status);
     let scenario = cell.cell.split('/').next().unwrap_or_default();
     case.set_classname(scenario).set_time(Duration::from_millis(cell.duration_ms + cell.teardown_ms));

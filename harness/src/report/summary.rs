@@ -79,6 +79,9 @@ fn cells(f: &mut fmt::Formatter<'_>, cells: &[CellReport]) -> fmt::Result {
             role(&cell.roles.east),
             role(&cell.roles.west),
         )?;
+        if cell.is_flaky() {
+            writeln!(f, "    flaky: passed after {} failed attempts", cell.failures.len())?;
+        }
     }
     Ok(())
 }
@@ -167,7 +170,11 @@ pub fn findings(f: &mut impl fmt::Write, check: &Judgement) -> fmt::Result {
 
 fn headline(verdict: &Verdict) -> String {
     let passed = verdict.cells.iter().filter(|cell| cell.outcome == Outcome::Passed).count();
-    let cells = format!("{passed} of {} cells passed", verdict.cells.len());
+    let flaky = match verdict.cells.iter().filter(|cell| cell.is_flaky()).count() {
+        0 => String::new(),
+        flaky => format!(" ({flaky} of them flaky)"),
+    };
+    let cells = format!("{passed} of {} cells passed{flaky}", verdict.cells.len());
     let calls = verdict.coverage.get("calls").copied().unwrap_or_default();
     let writes = verdict.coverage.get("layoutWrites").copied().unwrap_or_default();
     let total =

@@ -85,6 +85,8 @@ pub struct Cell {
     pub claims: Vec<Claim>,
     /// What it disturbs.
     pub disturbs: Disturbs,
+    /// Whether it needs the operator's webhooks.
+    pub webhooks: bool,
     /// The findings that it must produce, because its stimulus breaks a property on purpose.
     pub expects: Vec<ExpectedFinding>,
 }
@@ -105,7 +107,7 @@ impl Cell {
     fn new(scenario: &'static str, name: &'static str, kind: Kind) -> Self {
         let roles = PerSite { east: None, west: None };
         let (claims, expects) = (Vec::new(), Vec::new());
-        Self { scenario, name, kind, roles, claims, disturbs: Disturbs::default(), expects }
+        Self { scenario, name, kind, roles, claims, disturbs: Disturbs::default(), webhooks: false, expects }
     }
 
     /// Gives `site` a role.
@@ -126,6 +128,13 @@ impl Cell {
     #[must_use]
     pub fn disturbs(mut self, disturbs: Disturbs) -> Self {
         self.disturbs = disturbs;
+        self
+    }
+
+    /// Says that it needs the operator's webhooks.
+    #[must_use]
+    pub fn needs_webhooks(mut self) -> Self {
+        self.webhooks = true;
         self
     }
 

@@ -55,7 +55,7 @@ pub enum Command {
     Up(UpArgs),
     /// Start a pair, run scenarios, judge the history, and take everything down.
     Run(RunArgs),
-    /// List the cells of the scenario matrix.
+    /// List the cells of the scenario matrix: rows, roles, claims, and the statements that those come from.
     List(SelectArgs),
     /// Judge a recorded history again, without any cluster.
     Check(CheckArgs),
@@ -77,6 +77,9 @@ pub enum Command {
     Doctor,
     /// Print a JSON Schema.
     Schema(SchemaArgs),
+    /// Print a page of the documentation that is generated from the matrix.
+    #[command(hide = true)]
+    Document(DocumentArgs),
     /// Print a shell completion script.
     Completions {
         /// The shell.
@@ -89,7 +92,7 @@ pub enum Command {
 /// Which cells are taken.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SelectArgs {
-    /// Beginnings of cell paths, such as `bootstrap` or `federation/east-writes`; all cells without one.
+    /// Beginnings of cell paths, such as `bootstrap` or `scale_down/follower`; all cells without one.
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
     /// Leave out the cells whose path begins so.
@@ -316,4 +319,21 @@ pub struct SchemaArgs {
 pub enum SchemaName {
     /// A line of `history.jsonl`.
     History,
+}
+
+/// `document`.
+#[derive(Debug, Clone, Args)]
+pub struct DocumentArgs {
+    /// Which page.
+    #[arg(value_enum)]
+    pub page: PageName,
+}
+
+/// The generated pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PageName {
+    /// `docs/scenarios.md`.
+    Scenarios,
+    /// `docs/record.md`.
+    Record,
 }

@@ -1,19 +1,32 @@
 //! `onewriter list`.
 
+use std::collections::BTreeMap;
+
+use harness::garage::system::Garage;
 use harness::report::Exit;
-use harness::scenario::system::plan;
+use harness::scenario::system::{Planned, plan};
 use harness::scenario::{Cell, Selection, select};
+use serde_json::{Value, json};
 
 use super::args::{Global, SelectArgs};
 use super::output;
+use crate::record::{self, Statement};
 use crate::scenarios;
 
-/// Lists the cells that a run with the same filters would take.
+/// Lists the cells that a run with the same filters would take, with their claims and where those come from.
 pub(super) fn list(global: &Global, args: &SelectArgs) -> Exit {
-    let cells: Vec<Cell> = plan(scenarios::matrix()).into_iter().map(|(_, cell)| cell).collect();
-    match select(cells, |cell| cell, &selection(args)) {
+    let statements = match record::statements() {
+        Ok(statements) => statements,
+        Err(error) => return output::fail(Exit::Internal, &format!("the record cannot be read: {error}")),
+    };
+    let statements: BTreeMap<&str, &Statement> =
+        statements.iter().map(|statement| (statement.id.as_str(), statement)).collect();
+    match select(plan(scenarios::matrix()), |(_, cell)| cell, &selection(args)) {
         Err(nothing) => output::fail(Exit::NothingSelected, &nothing.to_string()),
-        Ok(cells) => output::show(global, &as_json(&cells), || table(&cells)),
+        Ok(planned) => {
+            let value = as_json(&planned, &statements);
+            output::show(global, &value, || in_words(&planned, &statements))
+        }
     }
 }
 
@@ -22,29 +35,66 @@ pub(super) fn selection(args: &SelectArgs) -> Selection {
     Selection { filters: args.filters.clone(), skip: args.skip.clone(), exact: args.exact }
 }
 
-fn as_json(cells: &[Cell]) -> serde_json::Value {
-    let one = |cell: &Cell| {
+fn as_json(planned: &[Planned<Garage>], statements: &BTreeMap<&str, &Statement>) -> Value {
+    let one = |(scenario, cell): &Planned<Garage>| {
         let mut value = serde_json::to_value(cell).unwrap_or_default();
         value["path"] = cell.path().into();
+        value["row"] = scenario.row.into();
+        value["about"] = scenario.about.into();
+        let claims = cell.claims.iter().map(|claim| {
+            let record: Vec<&Statement> =
+                claim.record.iter().filter_map(|id| statements.get(id).copied()).collect();
+            json!({"text": claim.text, "record": record})
+        });
+        value["claims"] = claims.collect();
         value
     };
-    cells.iter().map(one).collect()
+    planned.iter().map(one).collect()
+}
+
+fn in_words(planned: &[Planned<Garage>], statements: &BTreeMap<&str, &Statement>) -> String {
+    let (mut text, mut row) = (String::new(), 0);
+    for (scenario, cell) in planned {
+        if scenario.row != row {
+            row = scenario.row;
+            text += &format!("row {row}\n");
+        }
+        text += &format!("  {}\n", heading(cell));
+        for claim in &cell.claims {
+            text += &format!("    {}\n", claim.text);
+            for id in claim.record {
+                let says = statements.get(id).map_or("", |statement| statement.text.as_str());
+                text += &format!("      {id}: {says}\n");
+            }
+        }
+    }
+    let cells: Vec<Cell> = planned.iter().map(|(_, cell)| cell.clone()).collect();
+    let mut scenarios: Vec<&str> = cells.iter().map(|cell| cell.scenario).collect();
+    scenarios.dedup();
+    text + &record::count(scenarios.len(), &cells) + "\n"
+}
+
+fn heading(cell: &Cell) -> String {
+    let role = |role: Option<&'static str>| role.unwrap_or("–");
+    let mut text = format!(
+        "{:34}  {:7}  east {:8}  west {:8}",
+        cell.path(),
+        cell.kind,
+        role(cell.roles.east),
+        role(cell.roles.west)
+    );
+    if cell.disturbs.is_alone() {
+        text += &format!("  alone: disturbs {}", cell.disturbs);
+    }
+    for finding in &cell.expects {
+        text += &format!("  must be found: {}", finding.check);
+    }
+    text.trim_end().to_owned()
 }
 
 /// The cells as a table for people.
 pub(super) fn table(cells: &[Cell]) -> String {
-    let width = cells.iter().map(|cell| cell.path().len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for cell in cells {
-        let role = |role: Option<&'static str>| role.unwrap_or("–");
-        let (east, west) = (role(cell.roles.east), role(cell.roles.west));
-        text += &format!(
-            "{:width$}  {:7}  east {east:8}  west {west:8}  {}\n",
-            cell.path(),
-            cell.kind,
-            cell.claim()
-        );
-    }
+    let mut text: String = cells.iter().map(|cell| format!("{}\n", heading(cell))).collect();
     text += &format!("{} cells\n", cells.len());
     text
 }

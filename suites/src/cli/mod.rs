@@ -7,6 +7,7 @@ pub mod args;
 mod check;
 mod collect;
 mod doctor;
+mod document;
 mod down;
 mod interrupt;
 mod list;
@@ -49,6 +50,7 @@ pub fn run() -> Exit {
         Command::Down(args) => in_runtime(down::down(&cli.global, args)),
         Command::Doctor => in_runtime(doctor::doctor(&cli.global)),
         Command::Schema(args) => schema::schema(&args),
+        Command::Document(args) => document::document(&args),
         Command::Completions { shell } => completions(shell),
         Command::Version => version(&cli.global),
     }

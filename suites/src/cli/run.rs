@@ -30,6 +30,14 @@ pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
         Ok(_) => return output::fail(Exit::NothingSelected, "every cell is skipped"),
         Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
     };
+    let selected: Vec<_> =
+        selected.into_iter().filter(|(_, cell)| !(cell.webhooks && args.pair.no_webhooks)).collect();
+    if selected.is_empty() {
+        return output::fail(
+            Exit::NothingSelected,
+            "every selected cell needs webhooks, and --no-webhooks is given",
+        );
+    }
     if let Err(error) = pair::operator::resolve_argument(&mut args.pair.operator_bin) {
         return output::fail(Exit::Usage, &error.to_string());
     }

@@ -1,16 +1,30 @@
 //! The scenario matrix: one file for each stimulus.
 
+pub mod admission;
 pub mod annotations;
+pub mod api_outage;
 pub mod bootstrap;
 pub mod cluster_deletion;
+pub mod connect_to;
+pub mod conversion;
+pub mod demotion_guard;
 pub mod drain;
+pub mod factor_migration;
+pub mod failover_promotion;
 pub mod federation_import;
+pub mod field_bugs;
+pub mod garage_faults;
+pub mod metrics;
 pub mod new_node;
 pub mod node_deletion;
+pub mod old_writer_returns;
+pub mod operator_restart;
+pub mod planned_switch;
 pub mod replication_change;
 pub mod rollout;
 pub mod scale_down;
 pub mod tombstones;
+pub mod upgrade;
 
 use harness::garage::system::Garage;
 use harness::scenario::Scenario;
@@ -29,6 +43,20 @@ pub fn matrix() -> Vec<Scenario<Garage>> {
         rollout::scenario(),
         tombstones::scenario(),
         annotations::scenario(),
+        factor_migration::scenario(),
         replication_change::scenario(),
+        connect_to::scenario(),
+        failover_promotion::scenario(),
+        planned_switch::scenario(),
+        old_writer_returns::scenario(),
+        demotion_guard::scenario(),
+        admission::scenario(),
+        conversion::scenario(),
+        upgrade::scenario(),
+        metrics::scenario(),
+        operator_restart::scenario(),
+        api_outage::scenario(),
+        garage_faults::scenario(),
+        field_bugs::scenario(),
     ]
 }

@@ -54,11 +54,9 @@ fn cells() -> Vec<Cell> {
 fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, Result<(), Failure>> {
     async move {
         let world = World::new(scope, stage, cell);
-        let claim = json!({"size": "1Gi"});
-        let volumes = json!({"storage": {"metadata": null, "data": null}});
+        let volume = |size| json!({"type": "PersistentVolumeClaim", "size": size});
         let cluster = Cluster::auto(world.role(EAST), 2)
-            .spec(&volumes)
-            .spec(&json!({"storage": {"metadata": claim, "data": {"size": "10Gi"}}}));
+            .spec(&json!({"storage": {"metadata": volume("1Gi"), "data": volume("10Gi")}}));
         let nodes = world.settled(&cluster, 0).await?;
         let before = claims(&world).await?;
         world.claim(EAST, "each node has two claims", before.len() == 4, || format!("{before:?}"))?;

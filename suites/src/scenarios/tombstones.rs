@@ -110,7 +110,7 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
 }
 
 /// Makes a role that the cluster takes for one of its own gateways, and ends its node.
-async fn stale_gateway(world: &World<'_>, node: &str) -> Result<String, Failure> {
+pub(super) async fn stale_gateway(world: &World<'_>, node: &str) -> Result<String, Failure> {
     let peer = world.address(EAST, node).await?;
     let uid = world.cluster(EAST).await?.uid().unwrap_or_default();
     let gateway = world.stray("gateway", 1, &peer).await?;
@@ -119,11 +119,14 @@ async fn stale_gateway(world: &World<'_>, node: &str) -> Result<String, Failure>
     world.stage_by_hand(&peer, &role).await?;
     world.apply_by_hand(&peer).await?;
     world.end_stray(&gateway).await?;
+    // What is settled is looked at again after minutes only; the role is stale after a second.
+    world.unseen_for(&peer, &gateway.id, 2).await?;
+    world.reconciles(EAST, &[]).await?;
     Ok(gateway.id)
 }
 
 /// Waits until the role of `id` is gone from the layout of `node`: the status follows the layout.
-async fn gone(world: &World<'_>, node: &str, id: &str) -> Result<(), Failure> {
+pub(super) async fn gone(world: &World<'_>, node: &str, id: &str) -> Result<(), Failure> {
     let version = world.layout(EAST, node).await?;
     if version.roles.iter().any(|role| role.id == id) {
         world

@@ -33,11 +33,43 @@ impl World<'_> {
         Ok(self.calls_of(site.name())?.iter().filter(|call| call.path == path).count())
     }
 
+    /// Waits until `site` has called `path` so many times in all.
+    pub async fn called(&self, site: Site, path: &str, times: usize) -> Result<(), Failure> {
+        use harness::history::JournalTail;
+        self.step(format!("await call {times} of {path} by {site}"));
+        let step = "follow the hub's journal";
+        let failed = |error| Failure::harness(site, step, error);
+        let mut tail = JournalTail::open(&self.scope.journal).map_err(failed)?;
+        let following = async {
+            while self.count_of(site, path)? < times {
+                // Something was recorded; what it was the count will tell.
+                tail.next().await.map_err(failed)?;
+            }
+            Ok(())
+        };
+        let limit = self.scope.limits.step;
+        tokio::time::timeout(limit, following).await.unwrap_or_else(|_elapsed| {
+            let seen = self.count_of(site, path).unwrap_or_default();
+            Err(self.not_so(site, format!("{times} calls of {path}"), format!("{seen} calls")))
+        })
+    }
+
     /// The site has called `path` since `before` calls of it.
     pub fn has_called(&self, site: Site, path: &str, before: usize) -> Result<(), Failure> {
         let now = self.count_of(site, path)?;
         self.claim(site, &format!("the site calls {path}"), now > before, || {
             format!("{now} calls in all, {before} of them before")
         })
+    }
+}
+
+impl World<'_> {
+    /// The lines of metric `name` of the operator of `site` that are about this cell.
+    pub async fn metric(&self, site: Site, name: &str) -> Result<Vec<String>, Failure> {
+        let url = &self.scope.pair.sites.at(site).operator.metrics;
+        let page = harness::garage::metrics::page(url).await;
+        let page = page.map_err(|error| Failure::harness(site, "read the operator's metrics", error))?;
+        let mine = |line: &&str| line.starts_with(name) && line.contains(&self.scope.namespace);
+        Ok(page.lines().filter(mine).map(str::to_owned).collect())
     }
 }

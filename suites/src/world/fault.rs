@@ -1,5 +1,7 @@
 //! What is broken on purpose in the mesh of a cell.
 
+use std::time::Duration;
+
 use harness::failure::Failure;
 use harness::site::Site;
 use serde_json::{Value, json};
@@ -35,6 +37,21 @@ impl World<'_> {
         let rules = rules.map_err(|error| Failure::harness(Site::East, "read the rules", error))?;
         let found = rules.as_array().into_iter().flatten().find(|state| state["id"] == rule.0);
         Ok(found.and_then(|state| state["acted"].as_u64()).unwrap_or_default())
+    }
+
+    /// Waits until the rule has acted so many times. A call that it holds is in no journal yet: the hub is asked.
+    pub async fn met(&self, rule: Rule, times: u64) -> Result<(), Failure> {
+        const EVERY: Duration = Duration::from_millis(50);
+        let acting = async {
+            while self.acted(rule).await? < times {
+                tokio::time::sleep(EVERY).await;
+            }
+            Ok(())
+        };
+        let limit = self.scope.limits.step;
+        tokio::time::timeout(limit, acting).await.unwrap_or_else(|_elapsed| {
+            Err(self.not_so(Site::East, format!("{times} calls meet rule {}", rule.0), "they do not"))
+        })
     }
 
     /// Injects a fault into the nodes of this mesh.

@@ -1,5 +1,7 @@
 //! Nodes and layouts, read by the harness and changed by hand.
 
+use std::time::Duration;
+
 use futures::future::try_join_all;
 use harness::failure::Failure;
 use harness::garage::admin::{self, Layout};
@@ -74,8 +76,10 @@ impl World<'_> {
 
     /// A person applies what is staged at the node at `address`.
     pub async fn apply_by_hand(&self, address: &str) -> Result<(), Failure> {
-        let layout = admin::layout(Site::East, &self.stage.mesh, address).await?;
-        let version = json!({ "version": layout.version + 1 });
+        // As a careful person does: look, then apply what was seen.
+        let seen = admin::seen_by_hand(&self.stage.mesh, address).await;
+        let seen = seen.map_err(|error| Failure::harness(Site::East, "read a layout by hand", error))?;
+        let version = json!({ "version": seen.version + 1 });
         self.by_hand(address, "ApplyClusterLayout", &version).await.map(drop)
     }
 
@@ -101,6 +105,27 @@ impl World<'_> {
         let target = json!([format!("{}@{}:3901", node.node_id, node.address)]);
         self.by_hand(peer, "ConnectClusterNodes", &target).await?;
         Ok(Stray { name, id: node.node_id, address: node.address })
+    }
+
+    /// Waits until the node at `peer` has not seen the node `id` for `seconds`. Nobody tells when that is: it is asked.
+    pub async fn unseen_for(&self, peer: &str, id: &str, seconds: u64) -> Result<(), Failure> {
+        const EVERY: Duration = Duration::from_millis(100);
+        self.step(format!("await that node {id:.8} has not been seen for {seconds} s"));
+        let unseen = async {
+            loop {
+                let status = admin::status(Site::East, &self.stage.mesh, peer).await?;
+                let node = status["nodes"].as_array().into_iter().flatten().find(|node| node["id"] == id);
+                if node.and_then(|node| node["lastSeenSecsAgo"].as_u64()).is_some_and(|ago| ago >= seconds) {
+                    return Ok(());
+                }
+                tokio::time::sleep(EVERY).await;
+            }
+        };
+        let limit = self.scope.limits.step;
+        tokio::time::timeout(limit, unseen).await.unwrap_or_else(|_elapsed| {
+            let claim = format!("node {id:.8} has not been seen for {seconds} s");
+            Err(self.not_so(Site::East, claim, "its peer says otherwise"))
+        })
     }
 
     /// Ends a node that no operator runs, for good.

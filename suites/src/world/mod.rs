@@ -22,7 +22,7 @@ use harness::failure::Failure;
 use harness::garage::progress::completes_reconciles;
 use harness::garage::role::Role;
 use harness::garage::stage::Stage;
-use harness::garage::system::{declare_roles, roles_of};
+use harness::garage::system::{change_roles, roles_of};
 use harness::scenario::{Cell, Scope};
 use harness::site::{PerSite, Site};
 
@@ -78,7 +78,7 @@ impl<'a> World<'a> {
 
     /// Records that from now on the sites have these roles.
     pub fn declare(&self, east: Option<Role>, west: Option<Role>) {
-        declare_roles(self.scope, &PerSite { east, west });
+        change_roles(self.scope, &PerSite { east, west });
     }
 
     /// Creates the Secrets and the GarageCluster of `site`.
@@ -148,6 +148,21 @@ impl<'a> World<'a> {
     /// The operator of `site` completes a reconcile of everything it has.
     pub async fn reconciles(&self, site: Site, nodes: &[String]) -> Result<(), Failure> {
         completes_reconciles(self.scope, &self.stage.mesh, site, CLUSTER, nodes, 1).await
+    }
+
+    /// The operator of `site` comes to the end of two passes over its cluster, as far as its spec lets it: its status
+    /// speaks of the newest spec, also after one more nudge.
+    pub async fn reconciles_at_all(&self, site: Site) -> Result<(), Failure> {
+        for number in 1..=2 {
+            let zone = serde_json::json!({"storage": {"tags": [format!("nudge-{number}")]}});
+            self.change(site, &zone).await?;
+            let generation = self.cluster(site).await?.metadata.generation;
+            let seen =
+                |seen: Option<&serde_json::Value>| seen.and_then(serde_json::Value::as_i64) >= generation;
+            self.cluster_field(site, "/status/observedGeneration", "a status of the newest spec", seen)
+                .await?;
+        }
+        Ok(())
     }
 
     /// Something that the cell claims is not so.

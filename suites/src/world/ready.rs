@@ -55,6 +55,47 @@ impl Drop for ReadyWatch {
     }
 }
 
+/// Watches whether the GarageCluster of a site ever has a phase. Ends when it is dropped.
+#[derive(Debug)]
+pub struct PhaseWatch {
+    site: Site,
+    phase: &'static str,
+    seen: Arc<Mutex<bool>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl World<'_> {
+    /// Watches from now on whether the GarageCluster of `site` is ever in `phase`.
+    #[must_use]
+    pub fn watch_phase(&self, site: Site, phase: &'static str) -> PhaseWatch {
+        let seen = Arc::new(Mutex::new(false));
+        let found = seen.clone();
+        let config = watcher::Config::default().fields(&format!("metadata.name={CLUSTER}"));
+        let objects = watcher(self.clusters(site), config).default_backoff().applied_objects();
+        let task = tokio::spawn(async move {
+            let mut objects = std::pin::pin!(objects);
+            while let Some(object) = objects.next().await {
+                let is = object.is_ok_and(|object| objects::text(&object, "/status/phase") == Some(phase));
+                *found.lock().unwrap_or_else(PoisonError::into_inner) |= is;
+            }
+        });
+        PhaseWatch { site, phase, seen, task }
+    }
+
+    /// The cluster was never in the phase that `watch` watches for.
+    pub fn never_was(&self, watch: &PhaseWatch) -> Result<(), Failure> {
+        let seen = *watch.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let claim = format!("the cluster is never {}", watch.phase);
+        self.claim(watch.site, &claim, !seen, || "it was".to_owned())
+    }
+}
+
+impl Drop for PhaseWatch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
 fn not_ready(object: &DynamicObject) -> Option<String> {
     let (status, reason) = objects::condition(object, "Ready")?;
     // A pod that has only just been asked for is not ready yet, whoever writes the layout.

@@ -135,7 +135,10 @@ async fn carry_out(
     })
 }
 
+/// What is dropped is read first: whoever reverts has seen it, and the log tells it.
 async fn revert(admin: &AdminClient, authority: &LayoutAuthority) -> Result<(), String> {
+    let layout = admin.cluster_layout().await.map_err(|error| chain(&error))?;
+    info!(staged = layout.staged_role_changes.len(), version = layout.version, "dropping what is staged");
     let permit =
         authority.permit(LayoutOperation::RevertClusterLayout).map_err(|refusal| refusal.to_string())?;
     admin.revert_cluster_layout(&permit).await.map_err(|error| chain(&error))

@@ -1,0 +1,142 @@
+//! The writer's site is gone: its operator, its API server, its nodes, each alone and all together.
+//!
+//! Stimulus: the failure, and a node that waits for the writer. Ends on: the follower serving and waiting all the while,
+//! and once it is promoted finishing what waited.
+
+use std::slice::from_ref;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use harness::failure::Failure;
+use harness::garage::role::Role;
+use harness::garage::stage::Stage;
+use harness::garage::system::Garage;
+use harness::scenario::{Cell, Disturbance, Disturbs, Scenario, Scope};
+use serde_json::json;
+
+use crate::fixture::cluster::Cluster;
+use crate::world::{EAST, WEST, World, auto_nodes, manual_nodes};
+
+const NAME: &str = "failover_promotion";
+
+/// The scenario.
+#[must_use]
+pub fn scenario() -> Scenario<Garage> {
+    Scenario {
+        name: NAME,
+        row: 7,
+        about: "the writer's site fails; the follower serves and waits, is promoted, and finishes what waited",
+        cells,
+        run,
+    }
+}
+
+fn cells() -> Vec<Cell> {
+    const WAITS: &[&str] = &["failure-writer-down", "e2e-failover"];
+    let cell = |name, disturbs| {
+        Cell::subject(NAME, name)
+            .with(EAST, "Follower")
+            .with(WEST, "Writer")
+            .disturbs(disturbs)
+            .claims("without the writer the Follower stays Ready, keeps its layout and waits", WAITS)
+            .claims(
+                "promoted, it finishes what waited",
+                &["failure-writer-down", "transition-promotion", "e2e-failover"],
+            )
+    };
+    vec![
+        cell("operator", Disturbs::Operator),
+        cell("api-server", Disturbs::Site),
+        cell("nodes", Disturbs::Namespaces),
+        cell("site", Disturbs::Site),
+        cell("site-scale-down", Disturbs::Site).claims(
+            "a scale-down that waited is finished by the promoted site itself",
+            &["d3-wait", "failure-scale-down"],
+        ),
+    ]
+}
+
+fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, Result<(), Failure>> {
+    async move {
+        let world = World::new(scope, stage, cell);
+        let goes = cell.name == "site-scale-down";
+        let replicas = if goes { 2 } else { 1 };
+        let nodes = world.settled(&Cluster::auto(Role::Follower, replicas), 0).await?;
+        world.declare_nodes(EAST, &manual_nodes(1)).await?;
+        let ready = world.watch_ready(EAST);
+        fail(&world).await?;
+
+        let wanted = if goes { 1 } else { 2 };
+        world.change(EAST, &json!({"storage": {"replicas": wanted}})).await?;
+        let reason = if goes { "PendingRoleRemoval" } else { "NodesWithoutRole" };
+        world.condition(EAST, "AwaitingLayoutWriter", "True", reason).await?;
+        let all = auto_nodes(2);
+        world.identity(EAST, &all[1]).await?;
+        world.stays_quiet(EAST, &all).await?;
+        let layout = world.layout(EAST, &nodes[0]).await?;
+        world.claim(EAST, "the layout is kept", layout.roles.len() == nodes.len() + 1, || {
+            format!("{layout:?}")
+        })?;
+        world.stayed_ready(&ready)?;
+        if goes {
+            world.node_is_held(EAST, &all[1]).await?;
+        }
+
+        promote(&world).await?;
+        if goes {
+            world.node_gone(EAST, &all[1]).await?;
+        } else {
+            world.in_layout(EAST, from_ref(&all[1])).await?;
+        }
+        world.condition(EAST, "AwaitingLayoutWriter", "False", "NothingPending").await.map(drop)
+    }
+    .boxed()
+}
+
+fn parts(cell: &Cell) -> (bool, bool, bool) {
+    match cell.name {
+        "operator" => (true, false, false),
+        "api-server" => (false, true, false),
+        "nodes" => (false, false, true),
+        // A drain's proof asks every storage node, so those must be there.
+        "site-scale-down" => (true, true, false),
+        _ => (true, true, true),
+    }
+}
+
+/// What the cell is about fails at the writer's site.
+async fn fail(world: &World<'_>) -> Result<(), Failure> {
+    let (operator, api_server, nodes) = parts(world.cell);
+    if operator {
+        world.scope.disturb(WEST, Disturbance::EndOperator { site: WEST }).await?;
+    }
+    if nodes {
+        for name in manual_nodes(1) {
+            let node = world.hub_name(WEST, &name);
+            world.fault(&json!({"action": "kill", "node": node})).await?;
+        }
+    }
+    if api_server {
+        world.scope.disturb(WEST, Disturbance::EndApiServer { site: WEST }).await?;
+    }
+    Ok(())
+}
+
+/// The old writer is demoted where it can still be told, then the follower is promoted. Before the old site comes back
+/// its GarageCluster is demoted, as the record tells people to do.
+async fn promote(world: &World<'_>) -> Result<(), Failure> {
+    let (operator, api_server, _) = parts(world.cell);
+    if !api_server {
+        world.set_role(WEST, "Follower").await?;
+        if !operator {
+            world.condition(WEST, "LayoutWriter", "False", "FollowerSite").await?;
+        }
+        world.declare(Some(Role::Follower), Some(Role::Follower));
+    } else if !operator {
+        // Its operator runs, blind, and might still believe what it knew last: nothing must be left for it to do.
+        world.scope.disturb(WEST, Disturbance::EndOperator { site: WEST }).await?;
+    }
+    world.declare(Some(Role::Writer), Some(Role::Follower));
+    world.set_role(EAST, "Writer").await?;
+    world.condition(EAST, "LayoutWriter", "True", "WriterSite").await.map(drop)
+}
