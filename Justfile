@@ -12,6 +12,14 @@ e2e-multicluster *flags:
 cell filter *flags:
     cargo e2e {{filter}} {{flags}}
 
+# Operators with deliberate defects: each must be noticed by those who are to notice it.
+teeth *flags:
+    cargo onewriter teeth {{flags}}
+
+# How fast histories are read and judged, and in how much memory: `just bench-judge 10000000`.
+bench-judge events="1000000":
+    cargo run --quiet --release --package onewriter-harness --example judging -- harness/tests/data/federation.jsonl {{events}}
+
 # All tests; brings up one pair for the scenarios and takes it down at the end.
 test *flags:
     cargo test --workspace {{flags}}
@@ -20,11 +28,46 @@ test *flags:
 nextest *flags:
     cargo nextest run --workspace {{flags}}
 
+# Kill the operator after each of its writes in turn; prints every crash point.
+crash-sweep:
+    cargo test --package garage-operator --features crash-after-write --test sites -- crash/ --nocapture
+
+# What the operator costs with so many clusters of three nodes each; prints a table.
+bench-operator *clusters="10 50 200":
+    cargo bench --quiet --package garage-operator --bench steady_state -- {{clusters}}
+
+# What computing layouts costs, by itself.
+bench *flags:
+    cargo bench --package fake-garage --bench layout -- {{flags}}
+
+# The fake beside real Garage 2.5.0, which is built once into a cache outside of the checkout; prints tables.
+bench-garage *flags:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    root="${XDG_CACHE_HOME:-$HOME/.cache}/onewriter-bench/garage-2.5.0"
+    if [ ! -x "$root/bin/garage" ]; then
+        nice cargo install garage --version 2.5.0 --locked --root "$root"
+    fi
+    nice cargo bench --package fake-garage --bench beside_garage --no-run
+    cargo bench --quiet --package fake-garage --bench beside_garage -- --garage "$root/bin/garage" {{flags}} \
+        | tee "${CARGO_TARGET_DIR:-target}/benchmarks.md"
+
 # Formatting, lints and documentation.
 lint:
     cargo fmt --all -- --check
     cargo lint
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+# Look for inputs that the fake stumbles over, for SECONDS in all (needs cargo-fuzz and a nightly toolchain).
+fuzz seconds:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cd fake-garage
+    for target in port admin parsers merge; do
+        mkdir -p "fuzz/corpus/$target"
+        cargo +nightly fuzz run --fuzz-dir fuzz "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- \
+            -max_total_time=$(( {{seconds}} / 4 )) -max_len=8192 -timeout=60 -print_final_stats=1
+    done
 
 # Licences and sources of what we depend on.
 deny:

@@ -14,6 +14,7 @@
 //! | [`layout_state`] | what is told of a node's layout |
 //! | [`mod@line`] | reading one line fast |
 //! | [`writer`] | appending, so that a kill tears at most the last line |
+//! | [`shared`] | appending from several threads, many lines in one write |
 //! | [`clock`] | the two clocks |
 //! | [`schema`] | the published JSON Schema |
 //!
@@ -27,6 +28,7 @@ pub mod line;
 pub mod reader;
 pub mod record;
 pub mod schema;
+pub mod shared;
 pub mod stream;
 pub mod writer;
 
@@ -36,5 +38,6 @@ pub use header::{Header, SCHEMA};
 pub use layout_state::{LayoutEventName, LayoutState};
 pub use reader::{History, ReadError};
 pub use record::{Record, Source};
+pub use shared::SharedJournal;
 pub use stream::Reader;
 pub use writer::{Journal, WriteError};

@@ -5,8 +5,6 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
 use crate::{Event, Header, Moment, Record, Source};
 
 /// A history could not be written.
@@ -41,8 +39,48 @@ pub enum WriteError {
 pub struct Journal {
     path: PathBuf,
     file: File,
+    lines: Lines,
+}
+
+/// Numbers the events of a source and puts them into lines.
+#[derive(Debug)]
+pub(crate) struct Lines {
     source: Source,
     next: u64,
+}
+
+impl Lines {
+    /// The sequence number of the last line; 0 before the first.
+    pub(crate) const fn last(&self) -> u64 {
+        self.next - 1
+    }
+
+    /// Adds the line of an event that happened at `moment` to `text`, and returns its sequence number.
+    pub(crate) fn add(
+        &mut self,
+        moment: Moment,
+        event: Event,
+        text: &mut Vec<u8>,
+    ) -> Result<u64, WriteError> {
+        let seq = self.next;
+        let record = Record {
+            seq,
+            at: moment.at,
+            mono_ns: moment.mono_ns,
+            source: self.source.clone(),
+            source_seq: seq,
+            event,
+        };
+        let before = text.len();
+        if let Err(error) = serde_json::to_writer(&mut *text, &record) {
+            // Half a line would tear the history.
+            text.truncate(before);
+            return Err(error.into());
+        }
+        text.push(b'\n');
+        self.next += 1;
+        Ok(seq)
+    }
 }
 
 impl Journal {
@@ -55,8 +93,10 @@ impl Journal {
             .mode(0o600)
             .open(&path)
             .map_err(|source| WriteError::Create { path: path.clone(), source })?;
-        let mut journal = Self { path, file, source, next: 1 };
-        journal.write_line(header)?;
+        let mut journal = Self { path, file, lines: Lines { source, next: 1 } };
+        let mut line = serde_json::to_vec(header)?;
+        line.push(b'\n');
+        journal.write(&line)?;
         Ok(journal)
     }
 
@@ -67,17 +107,9 @@ impl Journal {
 
     /// Appends an event that happened at `moment`, and returns its sequence number.
     pub fn append_at(&mut self, moment: Moment, event: Event) -> Result<u64, WriteError> {
-        let seq = self.next;
-        let record = Record {
-            seq,
-            at: moment.at,
-            mono_ns: moment.mono_ns,
-            source: self.source.clone(),
-            source_seq: seq,
-            event,
-        };
-        self.write_line(&record)?;
-        self.next += 1;
+        let mut line = Vec::with_capacity(512);
+        let seq = self.lines.add(moment, event, &mut line)?;
+        self.write(&line)?;
         Ok(seq)
     }
 
@@ -87,9 +119,11 @@ impl Journal {
         &self.path
     }
 
-    fn write_line(&mut self, line: &impl Serialize) -> Result<(), WriteError> {
-        let mut bytes = serde_json::to_vec(line)?;
-        bytes.push(b'\n');
-        self.file.write_all(&bytes).map_err(|source| WriteError::Append { path: self.path.clone(), source })
+    pub(crate) fn into_parts(self) -> (PathBuf, File, Lines) {
+        (self.path, self.file, self.lines)
+    }
+
+    fn write(&mut self, text: &[u8]) -> Result<(), WriteError> {
+        self.file.write_all(text).map_err(|source| WriteError::Append { path: self.path.clone(), source })
     }
 }

@@ -9,41 +9,41 @@ use crate::guard::LayoutOperation;
 /// A defect by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mutant {
-    /// UpdateClusterLayout: the permit is given to a Follower, too.
+    /// `UpdateClusterLayout`: the permit is given to a Follower, too.
     NoAskUpdateClusterLayout,
-    /// UpdateClusterLayoutWithParams: the permit is given to a Follower, too.
+    /// `UpdateClusterLayoutWithParams`: the permit is given to a Follower, too.
     NoAskUpdateClusterLayoutWithParams,
-    /// ApplyClusterLayout: the permit is given to a Follower, too.
+    /// `ApplyClusterLayout`: the permit is given to a Follower, too.
     NoAskApplyClusterLayout,
-    /// ApplyStagedLayoutChanges: the permit is given to a Follower, too.
+    /// `ApplyStagedLayoutChanges`: the permit is given to a Follower, too.
     NoAskApplyStagedLayoutChanges,
-    /// RevertClusterLayout: the permit is given to a Follower, too.
+    /// `RevertClusterLayout`: the permit is given to a Follower, too.
     NoAskRevertClusterLayout,
-    /// ClusterLayoutSkipDeadNodes: the permit is given to a Follower, too.
+    /// `ClusterLayoutSkipDeadNodes`: the permit is given to a Follower, too.
     NoAskClusterLayoutSkipDeadNodes,
-    /// UpdateClusterLayout: the permit is not checked again at the call.
+    /// `UpdateClusterLayout`: the permit is not checked again at the call.
     NoCheckUpdateClusterLayout,
-    /// UpdateClusterLayoutWithParams: the permit is not checked again at the call.
+    /// `UpdateClusterLayoutWithParams`: the permit is not checked again at the call.
     NoCheckUpdateClusterLayoutWithParams,
-    /// ApplyClusterLayout: the permit is not checked again at the call.
+    /// `ApplyClusterLayout`: the permit is not checked again at the call.
     NoCheckApplyClusterLayout,
-    /// ApplyStagedLayoutChanges: the permit is not checked again at the call.
+    /// `ApplyStagedLayoutChanges`: the permit is not checked again at the call.
     NoCheckApplyStagedLayoutChanges,
-    /// RevertClusterLayout: the permit is not checked again at the call.
+    /// `RevertClusterLayout`: the permit is not checked again at the call.
     NoCheckRevertClusterLayout,
-    /// ClusterLayoutSkipDeadNodes: the permit is not checked again at the call.
+    /// `ClusterLayoutSkipDeadNodes`: the permit is not checked again at the call.
     NoCheckClusterLayoutSkipDeadNodes,
-    /// UpdateClusterLayout: no layer of the guard stands in the way.
+    /// `UpdateClusterLayout`: no layer of the guard stands in the way.
     NoGuardUpdateClusterLayout,
-    /// UpdateClusterLayoutWithParams: no layer of the guard stands in the way.
+    /// `UpdateClusterLayoutWithParams`: no layer of the guard stands in the way.
     NoGuardUpdateClusterLayoutWithParams,
-    /// ApplyClusterLayout: no layer of the guard stands in the way.
+    /// `ApplyClusterLayout`: no layer of the guard stands in the way.
     NoGuardApplyClusterLayout,
-    /// ApplyStagedLayoutChanges: no layer of the guard stands in the way.
+    /// `ApplyStagedLayoutChanges`: no layer of the guard stands in the way.
     NoGuardApplyStagedLayoutChanges,
-    /// RevertClusterLayout: no layer of the guard stands in the way.
+    /// `RevertClusterLayout`: no layer of the guard stands in the way.
     NoGuardRevertClusterLayout,
-    /// ClusterLayoutSkipDeadNodes: no layer of the guard stands in the way.
+    /// `ClusterLayoutSkipDeadNodes`: no layer of the guard stands in the way.
     NoGuardClusterLayoutSkipDeadNodes,
     /// The roles of the clusters on the way to the layout owner do not count.
     OwnerChainIgnored,
@@ -79,9 +79,9 @@ pub enum Mutant {
     RoleDefaulted,
     /// A site without siteRole shows the conditions of the feature.
     AbsentShowsRole,
-    /// AwaitingLayoutWriter stays True once it was.
+    /// `AwaitingLayoutWriter` stays True once it was.
     ConditionNeverCleared,
-    /// A node without a role is told as PendingTombstones.
+    /// A node without a role is told as `PendingTombstones`.
     WrongReason,
     /// A Follower does not tell a drift of the zone redundancy.
     ReplicationChangeSilent,

@@ -40,6 +40,7 @@ fn stderr(output: &Output) -> String {
 #[case::an_operator_that_is_not_there(&["run", "--operator-bin", "/no/such/operator"], 2, "--operator-bin")]
 #[case::an_operator_for_up_that_is_not_there(&["up", "--operator-bin", "/no/such/operator"], 2, "--operator-bin")]
 #[case::a_history_that_is_not_there(&["check", "/no/such/history.jsonl"], 2, "/no/such/history.jsonl")]
+#[case::unknown_mutant(&["teeth", "no-such-defect"], 4, "no mutant matches `no-such-defect`")]
 #[case::no_command(&[], 2, "Usage")]
 fn bad_input_is_named_and_has_its_exit_code(#[case] args: &[&str], #[case] code: i32, #[case] says: &str) {
     let state = TempDir::new().unwrap();

@@ -74,6 +74,8 @@ pub struct Cluster {
     pub(super) store: Store,
     /// Nodes whose next apply loses against another one.
     pub(super) losing: BTreeSet<NodeIndex>,
+    /// What nodes answer about a layout that has not changed since.
+    pub(super) layout_answers: BTreeMap<NodeIndex, LayoutAnswers>,
     /// Calls that wait for the mesh, by its ticket.
     waiting: BTreeMap<u64, (u64, NodeIndex)>,
     /// Calls on frozen nodes, and calls that wait for what other nodes do not answer.
@@ -83,6 +85,24 @@ pub struct Cluster {
     /// Whether other nodes are still waited for, in the call that is being answered.
     pub(super) patience: Patience,
     happenings: Vec<Happening>,
+}
+
+/// Answers about a node's layout, which are good until it changes.
+#[derive(Debug, Default)]
+pub(super) struct LayoutAnswers {
+    changes: u64,
+    pub(super) layout: Option<Response>,
+    pub(super) history: Option<Response>,
+}
+
+impl LayoutAnswers {
+    /// Those about the layout that has changed so many times.
+    pub(super) fn at(&mut self, changes: u64) -> &mut Self {
+        if self.changes != changes {
+            *self = Self { changes, ..Self::default() };
+        }
+        self
+    }
 }
 
 /// A call that cannot go on.
@@ -119,6 +139,7 @@ impl Cluster {
             variables: BTreeMap::new(),
             store: Store::default(),
             losing: BTreeSet::new(),
+            layout_answers: BTreeMap::new(),
             waiting: BTreeMap::new(),
             stalled: Vec::new(),
             under_way: BTreeMap::new(),
@@ -156,6 +177,17 @@ impl Cluster {
         while self.mesh.step(now) {
             self.collect(false);
         }
+    }
+
+    /// Lets what is due at or before `now` happen for as long as `more` says so. Whether that was everything.
+    pub fn advance_while(&mut self, now: Time, mut more: impl FnMut() -> bool) -> bool {
+        while self.mesh.step(now) {
+            self.collect(false);
+            if !more() {
+                return false;
+            }
+        }
+        true
     }
 
     /// What has happened since this was asked last.
@@ -331,4 +363,45 @@ struct ConnectBody {
 
 fn connect_body(result: Result<(), String>) -> ConnectBody {
     ConnectBody { success: result.is_ok(), error: result.err() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::layout::{ConsistencyMode, NodeId};
+    use crate::mesh::{NodeConfig, Pacing, Target, connect::Nowhere};
+
+    fn node(place: u8) -> NodeConfig {
+        NodeConfig {
+            name: format!("east/ns/garage-{place}"),
+            site: "east".into(),
+            address: [127, 0, 0, place].into(),
+            hostname: format!("garage-{place}"),
+            factor: 1,
+            mode: ConsistencyMode::Consistent,
+            rpc_secret: "shared".into(),
+            clock_offset: 0,
+        }
+    }
+
+    #[test]
+    fn work_that_is_cut_short_stays_due_and_the_time_stands_where_it_was_left() {
+        let (first, second) = (NodeId::new([1; 32]), NodeId::new([2; 32]));
+        let mut mesh = Mesh::new(Pacing::fast(), 0, 1);
+        let (caller, callee) = (mesh.add(first, node(1)), mesh.add(second, node(2)));
+        let target = Target::Node { id: second, address: mesh.node(callee).config().rpc_address() };
+        mesh.connect(caller, &[target], &Nowhere);
+        let mut cluster = Cluster::new(mesh, Profile::V2_5);
+        let due = Duration::from_secs(2);
+
+        assert!(!cluster.advance_while(due, || false), "one thing happened, and more is due");
+        assert!(cluster.mesh().now() < due);
+        assert!(!cluster.mesh().node(callee).sees_up(first));
+
+        assert!(cluster.advance_while(due, || true));
+        assert_eq!(cluster.mesh().now(), due);
+        assert!(cluster.mesh().node(callee).sees_up(first));
+    }
 }

@@ -17,7 +17,11 @@ pub struct Counters {
 
 impl Counters {
     pub(super) fn requests(&mut self, path: &str) {
-        *self.requests.entry(path.to_owned()).or_default() += 1;
+        // Most paths have been counted before: no copy for them.
+        match self.requests.get_mut(path) {
+            Some(count) => *count += 1,
+            None => drop(self.requests.insert(path.to_owned(), 1)),
+        }
     }
 
     pub(super) fn errors(&mut self, path: &str, status: u16) {

@@ -1,5 +1,7 @@
 //! What a call does, once it is read.
 
+use std::collections::BTreeSet;
+
 use super::auth::{self, Caller, Credentials};
 use super::blocks;
 use super::call::{Call, Question};
@@ -35,17 +37,18 @@ impl Cluster {
             special => return self.special(node, special, request, &query).map(Reply::Now),
         };
         let call = Call::read(endpoint, request, &query)?;
-        let credentials = self.credentials_of(node);
         let tokens = self.store.tokens.at(self.clock(node));
-        let caller = auth::authorize(request, endpoint, &credentials, &tokens, self.profile)?;
+        let caller = auth::authorize(request, endpoint, self.credentials_of(node), &tokens, self.profile)?;
         match call {
             Call::OnTables(call) => self.on_tables(node, call, &caller, request),
             call => self.perform(node, call, surroundings),
         }
     }
 
-    fn credentials_of(&self, node: NodeIndex) -> Credentials {
-        self.credentials.get(&node).cloned().unwrap_or_default()
+    fn credentials_of(&self, node: NodeIndex) -> &Credentials {
+        static NONE: Credentials =
+            Credentials { admin: BTreeSet::new(), metrics: None, metrics_require_token: false };
+        self.credentials.get(&node).unwrap_or(&NONE)
     }
 
     /// What the node's clock shows.
@@ -68,7 +71,7 @@ impl Cluster {
             }
             Route::Metrics => {
                 let tokens = self.store.tokens.at(self.clock(node));
-                auth::authorize_metrics(request, &self.credentials_of(node), &tokens, self.profile)?;
+                auth::authorize_metrics(request, self.credentials_of(node), &tokens, self.profile)?;
                 let text = metrics::render(self.mesh.node(node), self.counters.get(&node), self.profile);
                 Ok(Response::text(200, Some("text/plain; version=0.0.4"), text))
             }
@@ -120,7 +123,7 @@ impl Cluster {
                 Response::json(&cluster_statistics(&self.mesh, node, &self.store))
             }
             Call::ClusterLayout => self.layout(node),
-            Call::LayoutHistory => Response::json(&history_body(self.mesh.node(node).layout().history())),
+            Call::LayoutHistory => self.layout_history(node),
             Call::UpdateLayout(body) => {
                 self.mesh.stage(node, &body.changes()?).map_err(ApiError::bad_request)?;
                 self.layout(node)
@@ -153,8 +156,18 @@ impl Cluster {
         }))
     }
 
-    fn layout(&self, node: NodeIndex) -> Response {
-        Response::json(&layout_body(self.mesh.node(node).layout().history(), self.profile))
+    fn layout(&mut self, node: NodeIndex) -> Response {
+        let place = self.mesh.node(node);
+        let answers = self.layout_answers.entry(node).or_default().at(place.layout_changes());
+        let history = place.layout().history();
+        answers.layout.get_or_insert_with(|| Response::json(&layout_body(history, self.profile))).clone()
+    }
+
+    fn layout_history(&mut self, node: NodeIndex) -> Response {
+        let place = self.mesh.node(node);
+        let answers = self.layout_answers.entry(node).or_default().at(place.layout_changes());
+        let history = place.layout().history();
+        answers.history.get_or_insert_with(|| Response::json(&history_body(history))).clone()
     }
 
     fn preview(&self, node: NodeIndex) -> Response {
@@ -239,7 +252,7 @@ fn options() -> Response {
             ("access-control-allow-headers", "authorization,content-type"),
             ("access-control-allow-origin", "*"),
         ],
-        body: Vec::new(),
+        body: Vec::new().into(),
         error: None,
     }
 }

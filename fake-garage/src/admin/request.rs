@@ -1,8 +1,11 @@
 //! A request to a node's admin port, and its answer.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use super::error::ApiError;
 
@@ -46,10 +49,56 @@ pub struct Response {
     pub status: u16,
     /// Headers in the order in which they are sent, names in lower case.
     pub headers: Vec<(&'static str, &'static str)>,
-    /// The body.
-    pub body: Vec<u8>,
+    /// The body; answers that are the same share it.
+    pub body: Body,
     /// The error text, where the answer is an error.
     pub error: Option<String>,
+}
+
+/// The body of an answer. Copies share it, and the digest once it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    bytes: Vec<u8>,
+    digest: OnceLock<String>,
+}
+
+impl PartialEq for Shared {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Shared {}
+
+impl Body {
+    /// The SHA-256 of the body, hex.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        self.0.digest.get_or_init(|| hex::encode(Sha256::digest(&self.0.bytes)))
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(Shared { bytes, digest: OnceLock::new() }))
+    }
+}
+
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0.bytes
+    }
+}
+
+impl AsRef<[u8]> for Body {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
 }
 
 impl Response {
@@ -80,11 +129,11 @@ impl Response {
     #[must_use]
     pub fn text(status: u16, content_type: Option<&'static str>, body: impl Into<Vec<u8>>) -> Self {
         let headers = content_type.map(|content_type| ("content-type", content_type)).into_iter().collect();
-        Self { status, headers, body: body.into(), error: None }
+        Self { status, headers, body: body.into().into(), error: None }
     }
 
     fn with_json(status: u16, body: Vec<u8>) -> Self {
         let headers = vec![("content-type", "application/json"), ("access-control-allow-origin", "*")];
-        Self { status, headers, body, error: None }
+        Self { status, headers, body: body.into(), error: None }
     }
 }

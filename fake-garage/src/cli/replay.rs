@@ -10,8 +10,12 @@ use fake_garage::replay::{FileReport, Script, Totals, rename_nodes, run};
 
 use super::CliError;
 
-/// Replay recorded sessions.
+/// Play recorded sessions with real Garage to the fake, and compare every answer.
+///
+/// All files run in parallel, under virtual time. Each difference is shown with file, step and request; the last line
+/// has the sums.
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(super) struct Replay {
     /// Recorded sessions, format garage-conformance/1.
     #[arg(required = true, value_name = "FILE")]
@@ -34,6 +38,9 @@ enum Format {
     /// One JSON object per file, and a last one with the sums.
     Json,
 }
+
+const EXIT_CODES: &str = "Exit codes: 0 everything is as recorded · 2 a file is no session, or the command line has a \
+                          mistake · 3 something is not as recorded";
 
 /// Exit code for sessions that are not as recorded.
 const MISMATCHED: u8 = 3;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,13 +14,16 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::CliError;
 
-/// Run a hub.
+/// Run a hub: nodes of any number of meshes, a control API, proxies, one recorded history.
+///
+/// Prints one line of JSON once it is ready, and runs until SIGTERM or SIGINT.
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(super) struct Serve {
-    /// Address of the control API.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    /// Address of the control API; port 0 takes any free one.
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen: SocketAddr,
-    /// File with the token that the control API demands.
+    /// File with the token that the control API demands; others must not be able to read it.
     #[arg(long, value_name = "FILE")]
     control_token_file: PathBuf,
     /// File to write the history to; it must not exist.
@@ -42,6 +46,10 @@ pub(super) struct Serve {
     seed: u64,
 }
 
+const EXIT_CODES: &str = "Exit codes: 0 ended by a signal · 1 the history could not be continued · 2 mistake in the \
+                          command line or the token's file · 96 an address is taken, or the history exists or cannot \
+                          be created";
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum PacingName {
     /// Meshes settle in well under a second.
@@ -50,11 +58,18 @@ enum PacingName {
     Observed,
 }
 
+fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "expected ADDRESS:PORT with a numeric address, such as 127.20.0.3:7070".to_owned())
+}
+
 fn site_address(text: &str) -> Result<(String, SocketAddr), String> {
     let (site, address) =
         text.split_once('=').ok_or("expected SITE=ADDRESS:PORT, such as east=127.20.0.4:3128")?;
-    let address = address.parse().map_err(|error| format!("`{address}`: {error}"))?;
-    Ok((site.to_owned(), address))
+    if site.is_empty() {
+        return Err("the name of the site is missing before `=`".to_owned());
+    }
+    Ok((site.to_owned(), socket_address(address)?))
 }
 
 impl Serve {
@@ -78,13 +93,7 @@ impl Serve {
     }
 
     fn options(self) -> Result<Options, CliError> {
-        let path = self.control_token_file;
-        let token =
-            fs::read_to_string(&path).map_err(|source| CliError::Read { path: path.clone(), source })?;
-        let control_token = ControlToken::new(&token).ok_or_else(|| CliError::BadFile {
-            path,
-            problem: "the file holds no token; write a random text into it".to_owned(),
-        })?;
+        let control_token = control_token(self.control_token_file)?;
         Ok(Options {
             listen: self.listen,
             control_token,
@@ -99,4 +108,18 @@ impl Serve {
             seed: self.seed,
         })
     }
+}
+
+fn control_token(path: PathBuf) -> Result<ControlToken, CliError> {
+    let read = |source| CliError::Read { path: path.clone(), source };
+    let mode = fs::metadata(&path).map_err(read)?.permissions().mode();
+    let token = fs::read_to_string(&path).map_err(read)?;
+    if mode & 0o007 != 0 {
+        let problem = format!("anybody may read the token (mode 0{:o}); chmod 600 the file", mode & 0o777);
+        return Err(CliError::BadFile { path, problem });
+    }
+    ControlToken::new(&token).ok_or_else(|| CliError::BadFile {
+        path,
+        problem: "the file holds no token; write a random text into it".to_owned(),
+    })
 }

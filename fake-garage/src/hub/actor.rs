@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::attribution::{NodeTokens, TokenTable};
 use super::body::BodyError;
 use super::directory::SiteView;
+use super::flight::{Amendment, Begun, CallInProgress, Pending};
 use super::journal;
 use super::listener::Port;
 use super::rule::{CallFacts, Effect, Intervention};
@@ -42,51 +43,17 @@ struct Inner {
     ports: BTreeMap<NodeIndex, Port>,
     closing: BTreeMap<NodeIndex, Port>,
     processes: BTreeMap<NodeIndex, Process>,
+    /// When the driver looks at the mesh again, in the mesh's time; `None` while nothing is due.
+    planned: Option<Duration>,
+    /// How far the mesh's time is behind the machine's, which it falls when there is more to do than time for it.
+    behind: Duration,
 }
 
-/// A call that waits for its answer.
-#[derive(Debug)]
-struct Pending {
-    node: NodeIndex,
-    sender: oneshot::Sender<Option<Response>>,
-    amendment: Option<Amendment>,
-}
+/// How long whoever looks at a mesh may work on what is due before others get their turn.
+const TURN: Duration = Duration::from_millis(20);
 
-/// What a rule makes of an answer.
-#[derive(Debug)]
-enum Amendment {
-    Replace(Response),
-    Drop,
-}
-
-/// A call that has begun.
-struct Begun {
-    progress: CallInProgress,
-    request: Request,
-    intervention: Option<Intervention>,
-}
-
-/// A call under way. Dropping it tells the mesh that the caller has gone away.
-#[derive(Debug)]
-struct CallInProgress {
-    actor: Arc<MeshActor>,
-    call: u64,
-    node: NodeIndex,
-    answer: oneshot::Receiver<Option<Response>>,
-}
-
-impl CallInProgress {
-    /// The answer; `None` if there will never be one.
-    async fn answer(mut self) -> Option<Response> {
-        (&mut self.answer).await.ok().flatten()
-    }
-}
-
-impl Drop for CallInProgress {
-    fn drop(&mut self) {
-        self.actor.abandon(self.call, self.node);
-    }
-}
+/// What is due and not done after a turn stays due, up to so much; beyond it, time stands still for the mesh.
+const BACKLOG: Duration = Duration::from_millis(250);
 
 impl MeshActor {
     /// Begins a mesh without nodes and drives it until [`MeshActor::end`].
@@ -112,6 +79,8 @@ impl MeshActor {
                 ports: BTreeMap::new(),
                 closing: BTreeMap::new(),
                 processes: BTreeMap::new(),
+                planned: None,
+                behind: Duration::ZERO,
             }),
             changed: Notify::new(),
             ended: CancellationToken::new(),
@@ -122,11 +91,14 @@ impl MeshActor {
 
     async fn drive(self: Arc<Self>) {
         loop {
-            let next = {
-                let inner = self.now();
-                inner.cluster.mesh().next_event()
+            let (next, behind) = {
+                let mut inner = self.now();
+                inner.planned = inner.cluster.mesh().next_event();
+                (inner.planned, inner.behind)
             };
+            self.shared.recorder.flush();
             // An idle mesh is looked at once a minute, for no other reason than to have a number here.
+            let next = next.map(|next| next + behind);
             let at = self.began + next.unwrap_or_else(|| self.began.elapsed() + Duration::from_mins(1));
             tokio::select! {
                 () = tokio::time::sleep_until(at) => {}
@@ -136,16 +108,42 @@ impl MeshActor {
         }
     }
 
+    /// Wakes the driver if something is due sooner than it thinks.
+    fn wake_driver(&self, inner: &Inner) {
+        let next = inner.cluster.mesh().next_event();
+        if next.is_some_and(|next| inner.planned.is_none_or(|planned| next < planned)) {
+            self.changed.notify_one();
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The mesh, with everything that is due having happened.
+    /// The mesh, with everything that is due having happened, if there was time for it.
     fn now(&self) -> MutexGuard<'_, Inner> {
         let mut inner = self.lock();
-        inner.cluster.advance(self.began.elapsed());
+        let turn = Instant::now();
+        let due = self.began.elapsed().saturating_sub(inner.behind);
+        if !inner.cluster.advance_while(due, || turn.elapsed() < TURN) {
+            self.fall_behind(&mut inner, due);
+        }
         self.tell(&mut inner);
         inner
+    }
+
+    /// Without this, a mesh that is too large for the machine would catch up for ever and never answer a call.
+    fn fall_behind(&self, inner: &mut Inner, due: Duration) {
+        let backlog = due.saturating_sub(inner.cluster.mesh().now());
+        if backlog > BACKLOG {
+            if inner.behind.is_zero() {
+                tracing::warn!(
+                    mesh = self.name,
+                    "the machine is too slow for this mesh: its time falls behind"
+                );
+            }
+            inner.behind += backlog;
+        }
     }
 
     /// Reads something of the cluster as it is now.
@@ -158,8 +156,9 @@ impl MeshActor {
         let mut inner = self.now();
         let result = inner.cluster.alter(change);
         self.tell(&mut inner);
+        self.wake_driver(&inner);
         drop(inner);
-        self.changed.notify_one();
+        self.shared.recorder.flush();
         result
     }
 
@@ -214,30 +213,48 @@ impl MeshActor {
         request: Request,
         host: Option<String>,
     ) -> Option<Response> {
-        let Begun { progress, request, intervention } = self.begin_call(node, request, host);
-        let Some(mut intervention) = intervention else {
-            self.perform(&progress, request, None);
-            return progress.answer().await;
+        let (progress, held) = {
+            let mut inner = self.now();
+            let Begun { progress, request, intervention } = self.begin_call(&mut inner, node, request, host);
+            if let Some(intervention) = intervention {
+                (progress, Some((request, intervention)))
+            } else {
+                self.perform_now(&mut inner, &progress, request);
+                (progress, None)
+            }
         };
+        if let Some((request, intervention)) = held {
+            // The call may stay in flight for long: whoever reads the history finds it.
+            self.shared.recorder.flush();
+            self.intervene(&progress, request, intervention).await;
+        }
+        // What takes long is in the history meanwhile.
+        self.shared.recorder.settle().await;
+        let response = progress.answer().await;
+        // Nobody is told what is not in the history.
+        response.filter(|_| self.shared.recorder.flush())
+    }
+
+    /// Does to a call what a rule says.
+    async fn intervene(&self, progress: &CallInProgress, request: Request, mut intervention: Intervention) {
         intervention.wait().await;
         match intervention.effect {
             Effect::Answer { status, body, perform } => {
                 let replacement = Response::replaced(status, &body);
                 if perform {
-                    self.perform(&progress, request, Some(Amendment::Replace(replacement)));
+                    self.perform(progress, request, Some(Amendment::Replace(replacement)));
                 } else {
-                    self.answer_instead(&progress, Some(replacement));
+                    self.answer_instead(progress, Some(replacement));
                 }
             }
-            Effect::Drop { perform: true } => self.perform(&progress, request, Some(Amendment::Drop)),
-            Effect::Drop { perform: false } => self.answer_instead(&progress, None),
+            Effect::Drop { perform: true } => self.perform(progress, request, Some(Amendment::Drop)),
+            Effect::Drop { perform: false } => self.answer_instead(progress, None),
             Effect::LoseRace => {
-                self.lock().cluster.lose_next_race(node);
-                self.perform(&progress, request, None);
+                self.lock().cluster.lose_next_race(progress.node);
+                self.perform(progress, request, None);
             }
-            Effect::Delay { .. } | Effect::Hold { .. } => self.perform(&progress, request, None),
+            Effect::Delay { .. } | Effect::Hold { .. } => self.perform(progress, request, None),
         }
-        progress.answer().await
     }
 
     /// A request whose body could not be read: records it as a call that had no effect, and gives the answer.
@@ -248,16 +265,23 @@ impl MeshActor {
         host: Option<String>,
         error: &BodyError,
     ) -> Response {
-        let response = Response::error(&ApiError::internal(error), &request.path);
-        let Begun { progress, .. } = self.begin_call(node, request, host);
-        self.answer_instead(&progress, Some(response.clone()));
+        let error = ApiError::new(500, "InternalError", error.to_string());
+        let response = Response::error(&error, &request.path);
+        let begun = self.begin_call(&mut self.now(), node, request, host);
+        self.answer_instead(&begun.progress, Some(response.clone()));
+        self.shared.recorder.flush();
         response
     }
 
     /// Attributes a call, records that it begins, and asks the rules.
-    fn begin_call(self: &Arc<Self>, node: NodeIndex, request: Request, host: Option<String>) -> Begun {
+    fn begin_call(
+        self: &Arc<Self>,
+        inner: &mut Inner,
+        node: NodeIndex,
+        request: Request,
+        host: Option<String>,
+    ) -> Begun {
         let (sender, answer) = oneshot::channel();
-        let mut inner = self.now();
         let call = self.shared.next_call();
         let absent = NodeTokens::default();
         let own = inner.own_tokens.get(&node).unwrap_or(&absent);
@@ -266,18 +290,18 @@ impl MeshActor {
         let request = Request { origin, ..request };
         let before = inner.cluster.layout_mark(node);
         let place = inner.cluster.mesh().node(node);
+        let name = &place.config().name;
         let intervention = self.shared.rules.meet(CallFacts {
             mesh: &self.name,
             caller: request.origin.caller.as_deref(),
-            node: &place.config().name,
+            node: name,
             method: &request.method,
             path: &request.path,
         });
-        let begin = journal::call_begin(call, &self.name, place, &request, host, before);
-        let name = place.config().name.clone();
-        self.shared.recorder.record(begin);
+        let recorder = &self.shared.recorder;
+        recorder.enqueue(|| journal::call_begin(call, &self.name, place, &request, host, before));
         if let Some(intervention) = &intervention {
-            self.shared.recorder.record(journal::intervention_event(&self.name, &name, call, intervention));
+            recorder.enqueue(|| journal::intervention_event(&self.name, name, call, intervention));
         }
         inner.pending.insert(call, Pending { node, sender, amendment: None });
         let progress = CallInProgress { actor: Arc::clone(self), call, node, answer };
@@ -289,12 +313,15 @@ impl MeshActor {
         if let Some(pending) = inner.pending.get_mut(&progress.call) {
             pending.amendment = amendment;
         }
+        self.perform_now(&mut inner, progress, request);
+    }
+
+    fn perform_now(&self, inner: &mut Inner, progress: &CallInProgress, request: Request) {
         let site = inner.cluster.mesh().node(progress.node).config().site.clone();
         let around = SiteView { directory: &self.shared.directory, site: &site, mesh: &self.name };
         inner.cluster.handle(progress.call, progress.node, request, &around);
-        self.tell(&mut inner);
-        drop(inner);
-        self.changed.notify_one();
+        self.tell(inner);
+        self.wake_driver(inner);
     }
 
     /// Ends a call without performing it.
@@ -311,17 +338,20 @@ impl MeshActor {
             Some(Amendment::Replace(replacement)) => Some(replacement),
             Some(Amendment::Drop) => None,
         };
-        self.shared.recorder.record(journal::call_end(call, response.as_ref(), after));
+        self.shared.recorder.enqueue(|| journal::call_end(call, response.as_ref(), after));
         // The caller may have gone away just now; the answer is recorded all the same.
         drop(pending.sender.send(response));
     }
 
-    fn abandon(&self, call: u64, node: NodeIndex) {
+    /// Ends a call whose caller has gone away.
+    pub(super) fn abandon(&self, call: u64, node: NodeIndex) {
         let mut inner = self.lock();
         if inner.pending.remove(&call).is_some() {
             inner.cluster.abandon(call);
             let after = inner.cluster.layout_mark(node);
-            self.shared.recorder.record(journal::call_end(call, None, after));
+            self.shared.recorder.enqueue(|| journal::call_end(call, None, after));
+            drop(inner);
+            self.shared.recorder.flush();
         }
     }
 
@@ -334,11 +364,11 @@ impl MeshActor {
                 }
                 Happening::Layout { node, event, held } => {
                     let node = inner.cluster.mesh().node(node);
-                    self.shared.recorder.record(journal::layout_event(&self.name, node, event, &held));
+                    self.shared.recorder.enqueue(|| journal::layout_event(&self.name, node, event, &held));
                 }
                 Happening::Log { node, line } => {
                     let node = inner.cluster.mesh().node(node);
-                    self.shared.recorder.record(journal::log_event(node, line));
+                    self.shared.recorder.enqueue(|| journal::log_event(node, line));
                 }
                 Happening::Process { node, process } => self.process_changed(inner, node, process),
             }
@@ -349,7 +379,7 @@ impl MeshActor {
         let before = inner.processes.insert(index, process);
         let node = inner.cluster.mesh().node(index);
         let resumed = before == Some(Process::Frozen);
-        self.shared.recorder.record(journal::process_event(&self.name, node, process, resumed));
+        self.shared.recorder.enqueue(|| journal::process_event(&self.name, node, process, resumed));
         if matches!(process, Process::Ended { .. }) {
             self.shared.directory.vacate(node.config().address);
             self.end_calls(inner, index);

@@ -218,7 +218,7 @@ async fn list_rules(State(registry): State<Arc<Registry>>) -> Response {
 
 async fn post_rule(State(registry): State<Arc<Registry>>, body: Bytes) -> Answer {
     let rule: RuleRequest = read(&body)?;
-    let id = registry.shared().add_rule(rule);
+    let id = registry.shared().add_rule(&rule);
     Ok(Json(json!({ "id": id })).into_response())
 }
 
@@ -245,8 +245,10 @@ async fn history(
     query: Result<Query<HistoryQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Answer {
     let Query(query) = query.map_err(|error| ControlError::Malformed(error.to_string()))?;
-    let path = registry.shared().recorder.path();
-    let text = tokio::fs::read_to_string(&path)
+    let recorder = &registry.shared().recorder;
+    recorder.flush();
+    let path = recorder.path();
+    let text = tokio::fs::read_to_string(path)
         .await
         .map_err(|error| ControlError::Unreadable(format!("cannot read {}: {error}", path.display())))?;
     // The last line may be on its way to the file.

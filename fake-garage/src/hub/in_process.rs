@@ -18,8 +18,9 @@ impl Hub {
     }
 
     /// Installs a fault on single calls for as long as the guard lives.
+    #[expect(clippy::needless_pass_by_value, reason = "a request is made for one rule")]
     pub fn rule(&self, request: RuleRequest) -> RuleGuard {
-        RuleGuard::new(self.registry().shared(), request)
+        RuleGuard::new(self.registry().shared(), &request)
     }
 
     /// Calls the admin API of a node (`site/namespace/pod`), recorded as any call. `None` means that it closed the

@@ -1,13 +1,13 @@
 //! What the hub records, in one total order.
 
-use std::path::PathBuf;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use onewriter_history::{
-    CallBegin, CallEnd, Event, Fault, Journal, LayoutEventName, LayoutState, Log, State, WriteError,
+    CallBegin, CallEnd, Event, Fault, Journal, LayoutEventName, LayoutState, Log, SharedJournal, State,
+    WriteError,
 };
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::clock::Clock;
@@ -24,21 +24,25 @@ const LARGEST_BODY: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Recorder {
     clock: Clock,
-    inner: Mutex<Inner>,
+    path: PathBuf,
+    /// None where nothing is recorded.
+    journal: Option<SharedJournal>,
+    failure: Mutex<Option<WriteError>>,
     failed: CancellationToken,
-}
-
-#[derive(Debug)]
-struct Inner {
-    journal: Journal,
-    failure: Option<WriteError>,
 }
 
 impl Recorder {
     /// Records into `journal`, by `clock`.
     #[must_use]
     pub fn new(journal: Journal, clock: Clock) -> Self {
-        Self { clock, inner: Mutex::new(Inner { journal, failure: None }), failed: CancellationToken::new() }
+        let path = journal.path().to_owned();
+        Self { journal: Some(journal.into()), ..Self::silent(path, clock) }
+    }
+
+    /// Records nothing; the history would be at `path`.
+    #[must_use]
+    pub fn silent(path: PathBuf, clock: Clock) -> Self {
+        Self { clock, path, journal: None, failure: Mutex::new(None), failed: CancellationToken::new() }
     }
 
     /// What time the history goes by.
@@ -55,28 +59,58 @@ impl Recorder {
 
     /// Why the history cannot be written any more.
     pub fn take_failure(&self) -> Option<WriteError> {
-        self.lock().failure.take()
+        self.failure().take()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn failure(&self) -> MutexGuard<'_, Option<WriteError>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The history's file.
-    pub fn path(&self) -> PathBuf {
-        self.lock().journal.path().to_owned()
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// Appends an event.
+    /// Gives an event its place in the order. [`Recorder::flush`] comes before anybody is told of it.
+    pub fn enqueue(&self, event: impl FnOnce() -> Event) {
+        let Some(journal) = self.journal.as_ref().filter(|_| !self.failed.is_cancelled()) else { return };
+        if let Err(error) = journal.enqueue(|| self.clock.moment(), event()) {
+            self.fail(error);
+        }
+    }
+
+    /// Hands everything that has a place in the order to the kernel. Returns whether the history goes on.
+    pub fn flush(&self) -> bool {
+        let Some(journal) = &self.journal else { return true };
+        if self.failed.is_cancelled() {
+            return false;
+        }
+        match journal.flush() {
+            Ok(()) => true,
+            Err(error) => {
+                self.fail(error);
+                false
+            }
+        }
+    }
+
+    /// As [`Recorder::flush`], after whoever else is ready: one write then carries the events of all.
+    pub async fn settle(&self) -> bool {
+        if self.journal.is_some() {
+            tokio::task::yield_now().await;
+        }
+        self.flush()
+    }
+
+    /// Appends an event that is in the file afterwards.
     pub fn record(&self, event: Event) {
-        let mut inner = self.lock();
-        if inner.failure.is_some() || self.failed.is_cancelled() {
-            return;
-        }
-        if let Err(error) = inner.journal.append_at(self.clock.moment(), event) {
-            inner.failure = Some(error);
-            self.failed.cancel();
-        }
+        self.enqueue(|| event);
+        self.flush();
+    }
+
+    fn fail(&self, error: WriteError) {
+        self.failure().get_or_insert(error);
+        self.failed.cancel();
     }
 }
 
@@ -118,7 +152,7 @@ pub fn call_end(call: u64, response: Option<&Response>, after: LayoutMark) -> Ev
     Event::CallEnd(CallEnd {
         call,
         status: response.map(|response| response.status),
-        answer_digest: response.map(|response| hex::encode(Sha256::digest(&response.body))),
+        answer_digest: response.map(|response| response.body.digest().to_owned()),
         error: response.and_then(|response| response.error.clone()),
         incarnation: after.incarnation,
         layout_version: after.version,

@@ -163,7 +163,7 @@ fn authorization(headers: &HeaderMap) -> Option<Vec<u8>> {
 }
 
 fn http_response(response: Response) -> http::Response<Full<Bytes>> {
-    let mut answer = http::Response::new(Full::new(Bytes::from(response.body)));
+    let mut answer = http::Response::new(Full::new(Bytes::from_owner(response.body)));
     *answer.status_mut() =
         http::StatusCode::from_u16(response.status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     for (name, value) in response.headers {

@@ -11,6 +11,7 @@ pub mod control;
 pub mod directory;
 pub mod error;
 pub mod fault;
+mod flight;
 pub mod in_process;
 pub mod journal;
 pub mod life;

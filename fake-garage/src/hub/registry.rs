@@ -275,10 +275,9 @@ impl Registry {
         if let Some((node, _)) = found {
             actor.port_closed(node).await;
         }
-        let address = match (request.address, found) {
-            (Some(address), _) => address,
-            (None, Some((_, address))) => address,
-            (None, None) => self.take_address()?,
+        let address = match request.address.or(found.map(|(_, address)| address)) {
+            Some(address) => address,
+            None => self.take_address()?,
         };
         let door = match self.door(address, name).await {
             Ok(door) => door,

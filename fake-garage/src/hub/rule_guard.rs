@@ -12,12 +12,12 @@ use super::shared::Shared;
 
 impl Shared {
     /// Adds a rule, records it, and gives its number. One that has a time ends when that is over.
-    pub(super) fn add_rule(self: &Arc<Self>, request: RuleRequest) -> u64 {
+    pub(super) fn add_rule(self: &Arc<Self>, request: &RuleRequest) -> u64 {
         let expires = request.expires_ms.map(Duration::from_millis);
-        let mut detail = serde_json::to_value(&request).unwrap_or_default();
+        let mut detail = serde_json::to_value(request).unwrap_or_default();
         let id = self.rules.add(request.clone());
         detail["rule"] = id.into();
-        self.record_rule(&request, "rule", detail);
+        self.record_rule(request, "rule", detail);
         if let Some(after) = expires {
             let shared = Arc::downgrade(self);
             tokio::spawn(async move {
@@ -61,7 +61,7 @@ pub struct RuleGuard {
 
 impl RuleGuard {
     /// Adds a rule for as long as the guard lives.
-    pub fn new(shared: &Arc<Shared>, request: RuleRequest) -> Self {
+    pub fn new(shared: &Arc<Shared>, request: &RuleRequest) -> Self {
         Self { shared: Arc::clone(shared), id: shared.add_rule(request) }
     }
 

@@ -48,6 +48,25 @@ impl Hub {
     /// By a virtual clock, in a single-threaded runtime whose time is paused, and with in-process calls only
     /// ([`Hub::call`]), the same seed and the same calls give the same history, byte for byte.
     pub async fn start_by(clock: Clock, options: Options) -> Result<Self, ServeError> {
+        Self::begin(clock, options, |options, header| {
+            let journal =
+                Journal::create(&options.journal, header, Source::hub()).map_err(ServeError::Begin)?;
+            Ok(Recorder::new(journal, clock))
+        })
+        .await
+    }
+
+    /// Starts a hub that writes no history: only for measuring what recording costs.
+    pub async fn start_unrecorded(options: Options) -> Result<Self, ServeError> {
+        let clock = Clock::Machine;
+        Self::begin(clock, options, |options, _| Ok(Recorder::silent(options.journal.clone(), clock))).await
+    }
+
+    async fn begin(
+        clock: Clock,
+        options: Options,
+        recorder: impl FnOnce(&Options, &Header) -> Result<Recorder, ServeError>,
+    ) -> Result<Self, ServeError> {
         let listener = listen(options.listen, "the control API").await?;
         let mut proxies = Vec::new();
         for (site, address) in &options.proxies {
@@ -58,8 +77,8 @@ impl Hub {
         header.started_at = clock.moment().at;
         header.sites = options.proxies.keys().cloned().collect();
         header.versions.insert("fake-garage".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-        let journal = Journal::create(&options.journal, &header, Source::hub()).map_err(ServeError::Begin)?;
-        let shared = Arc::new(Shared::new(Recorder::new(journal, clock), options.pacing));
+        let recorder = recorder(&options, &header)?;
+        let shared = Arc::new(Shared::new(recorder, options.pacing));
         let registry = Arc::new(Registry::new(Arc::clone(&shared), options.node_network, options.seed));
         let stop = CancellationToken::new();
         for (site, listener) in proxies {
@@ -98,6 +117,7 @@ impl Hub {
         for mesh in self.registry.meshes() {
             mesh.end();
         }
+        recorder.flush();
         recorder.take_failure().map_or(Ok(()), |error| Err(ServeError::Record(error)))
     }
 }

@@ -1,7 +1,6 @@
 //! What the control API tells about meshes.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use serde::Serialize;
@@ -63,11 +62,9 @@ pub fn table(registry: &Registry, mesh: Option<&str>) -> Result<String, ControlE
         Some(mesh) => vec![registry.mesh(mesh)?],
         None => registry.meshes(),
     };
-    let mut text = String::new();
-    for actor in meshes {
+    let tables = meshes.into_iter().map(|actor| {
         let table = actor.read(|cluster| StateTable::of(cluster.mesh()));
-        // Writing to a text cannot fail.
-        let _ = writeln!(text, "mesh {}\n{table}", actor.name);
-    }
-    Ok(text)
+        format!("mesh {}\n{table}", actor.name)
+    });
+    Ok(tables.collect::<Vec<_>>().join("\n"))
 }

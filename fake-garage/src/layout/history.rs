@@ -101,7 +101,8 @@ impl LayoutHistory {
     /// The newest version that every node has acknowledged.
     #[must_use]
     pub fn min_ack(&self) -> u64 {
-        self.trackers.ack.minimum(self.nodes(), self.oldest())
+        // Whoever is in several versions counts as often, which does not matter.
+        self.trackers.ack.minimum(self.live.iter().flat_map(|version| version.nodes()), self.oldest())
     }
 
     /// S: the newest version that everyone relevant has synchronised to (§9).
@@ -116,7 +117,8 @@ impl LayoutHistory {
         let sync = &self.trackers.sync;
         let oldest = self.oldest();
         if self.live.iter().all(|version| write_quorum(version.factor) == version.factor) {
-            return sync.minimum(self.storage_nodes(), oldest);
+            let storing = self.live.iter().flat_map(|version| version.storage_nodes());
+            return sync.minimum(storing.copied(), oldest);
         }
         let older = &self.live[..self.live.len() - 1];
         let sets: BTreeSet<_> = older

@@ -36,6 +36,18 @@ pub enum ConsistencyMode {
     Dangerous,
 }
 
+impl ConsistencyMode {
+    /// Its name in a configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Consistent => "consistent",
+            Self::Degraded => "degraded",
+            Self::Dangerous => "dangerous",
+        }
+    }
+}
+
 /// No layout has more copies: each stands on a storage node of its own, and there are at most 256 of those.
 pub const LARGEST_FACTOR: usize = 256;
 

@@ -3,11 +3,10 @@
 //! A minimum-cost flow. Every partition sends as many units as it has copies through zones to nodes: the *strict*
 //! ones may enter each zone only once (they carry the zone redundancy), the *free* ones as they like. A unit on a
 //! node that held the partition before costs nothing, any other costs one. The flow starts with what can stay, which
-//! is optimal as far as it goes, and grows along cheapest paths, which keeps it so.
-
-use std::collections::VecDeque;
+//! is optimal as far as it goes, and is filled up along cheapest paths, which keeps it so.
 
 use super::assignment::{NodeNumber, Sets, ZoneRoom};
+use super::flow::{EdgeNumber, Network, SINK, SOURCE};
 use super::partition_size::Demand;
 use super::version::PARTITIONS;
 
@@ -16,44 +15,33 @@ use super::version::PARTITIONS;
 /// `previous` holds, per partition, the copies on nodes that still store data, in the new numbering.
 #[must_use]
 pub fn reassign(zones: &[ZoneRoom], demand: Demand, previous: &Sets) -> Option<Sets> {
-    let mut network = Network::new(zones, demand, previous);
-    let mut flow = network.keep(previous);
-    while flow < PARTITIONS * demand.factor {
-        flow += network.grow().then_some(1)?;
-    }
-    Some(network.sets())
+    let mut plan = Plan::new(zones, demand, previous);
+    let kept = plan.keep(previous);
+    let added = plan.network.fill();
+    (kept + added == PARTITIONS * demand.factor).then(|| plan.sets())
 }
 
-struct Edge {
-    to: usize,
-    room: usize,
-    cost: i32,
-}
-
-/// The edges by which one partition's units travel. Edge `e ^ 1` is always the way back of `e`.
+/// The edges by which one partition's units travel.
 struct Partition {
-    strict: usize,
-    free: usize,
+    strict: EdgeNumber,
+    free: EdgeNumber,
     /// Per zone: from the strict half, from the free half.
-    gates: Vec<(usize, usize)>,
+    gates: Vec<(EdgeNumber, EdgeNumber)>,
     /// Per node: from the node's zone.
-    copies: Vec<usize>,
+    copies: Vec<EdgeNumber>,
 }
 
-struct Network {
-    edges: Vec<Edge>,
-    out: Vec<Vec<usize>>,
+/// The network, with what its edges stand for.
+struct Plan {
+    network: Network,
     partitions: Vec<Partition>,
     /// Per node: its edge to the sink.
-    drains: Vec<usize>,
+    drains: Vec<EdgeNumber>,
     /// Per node: its zone.
     zone_of: Vec<usize>,
 }
 
-const SOURCE: usize = 0;
-const SINK: usize = 1;
-
-impl Network {
+impl Plan {
     fn new(zones: &[ZoneRoom], demand: Demand, previous: &Sets) -> Self {
         let mut nodes: Vec<_> = zones
             .iter()
@@ -61,55 +49,38 @@ impl Network {
             .flat_map(|(zone, held)| held.nodes.iter().map(move |(node, room)| (*node, zone, *room)))
             .collect();
         nodes.sort_unstable();
-        let mut network = Self {
-            edges: Vec::new(),
-            out: vec![Vec::new(), Vec::new()],
-            partitions: Vec::with_capacity(PARTITIONS),
-            drains: Vec::new(),
-            zone_of: nodes.iter().map(|(_, zone, _)| *zone).collect(),
-        };
-        for (_, _, room) in &nodes {
+        let mut network = Network::for_edges((PARTITIONS + 1) * (nodes.len() + 2 * zones.len() + 2));
+        let drain = |(_, _, room): &(NodeNumber, usize, usize)| {
             let vertex = network.vertex();
-            let drain = network.connect(vertex, SINK, *room, 0);
-            network.drains.push(drain);
-        }
+            (vertex, network.connect(vertex, SINK, units(*room), 0))
+        };
+        let (vertices, drains): (Vec<_>, Vec<_>) = nodes.iter().map(drain).unzip();
+        let zone_of = nodes.iter().map(|(_, zone, _)| *zone).collect();
+        let mut plan = Self { network, partitions: Vec::with_capacity(PARTITIONS), drains, zone_of };
         for before in previous {
-            network.add_partition(zones.len(), demand, before);
+            plan.add_partition(zones.len(), &vertices, demand, before);
         }
-        network
+        plan
     }
 
-    fn vertex(&mut self) -> usize {
-        self.out.push(Vec::new());
-        self.out.len() - 1
-    }
-
-    fn connect(&mut self, from: usize, to: usize, room: usize, cost: i32) -> usize {
-        let edge = self.edges.len();
-        self.edges.push(Edge { to, room, cost });
-        self.edges.push(Edge { to: from, room: 0, cost: -cost });
-        self.out[from].push(edge);
-        self.out[to].push(edge + 1);
-        edge
-    }
-
-    fn add_partition(&mut self, zones: usize, demand: Demand, before: &[NodeNumber]) {
-        let extra = demand.factor - demand.zones;
-        let (strict_half, free_half) = (self.vertex(), self.vertex());
-        let strict = self.connect(SOURCE, strict_half, demand.zones, 0);
-        let free = self.connect(SOURCE, free_half, extra, 0);
+    fn add_partition(&mut self, zones: usize, nodes: &[usize], demand: Demand, before: &[NodeNumber]) {
+        let network = &mut self.network;
+        let (certain, extra) = (units(demand.zones), units(demand.factor - demand.zones));
+        let (strict_half, free_half) = (network.vertex(), network.vertex());
+        let strict = network.connect(SOURCE, strict_half, certain, 0);
+        let free = network.connect(SOURCE, free_half, extra, 0);
         let mut vertices = Vec::with_capacity(zones);
         let mut gates = Vec::with_capacity(zones);
         for _ in 0..zones {
-            let zone = self.vertex();
-            gates.push((self.connect(strict_half, zone, 1, 0), self.connect(free_half, zone, extra, 0)));
+            let zone = network.vertex();
+            let from_strict = network.connect(strict_half, zone, 1, 0);
+            gates.push((from_strict, network.connect(free_half, zone, extra, 0)));
             vertices.push(zone);
         }
-        let mut copies = Vec::with_capacity(self.drains.len());
-        for node in 0..self.drains.len() {
+        let mut copies = Vec::with_capacity(nodes.len());
+        for (node, vertex) in nodes.iter().enumerate() {
             let held = before.iter().any(|number| usize::from(*number) == node);
-            // Node vertices follow source and sink.
-            copies.push(self.connect(vertices[self.zone_of[node]], 2 + node, 1, i32::from(!held)));
+            copies.push(network.connect(vertices[self.zone_of[node]], *vertex, 1, i16::from(!held)));
         }
         self.partitions.push(Partition { strict, free, gates, copies });
     }
@@ -123,8 +94,9 @@ impl Network {
                 let (strict_gate, free_gate) = edges.gates[self.zone_of[node]];
                 let (copy, drain) = (edges.copies[node], self.drains[node]);
                 let ways = [[edges.strict, strict_gate, copy, drain], [edges.free, free_gate, copy, drain]];
-                if let Some(way) = ways.iter().find(|way| way.iter().all(|edge| self.edges[*edge].room > 0)) {
-                    self.send(way);
+                if let Some(way) = ways.iter().find(|way| way.iter().all(|edge| self.network.room(*edge) > 0))
+                {
+                    self.network.send(way);
                     kept += 1;
                 }
             }
@@ -132,54 +104,19 @@ impl Network {
         kept
     }
 
-    fn send(&mut self, way: &[usize]) {
-        for edge in way {
-            self.edges[*edge].room -= 1;
-            self.edges[*edge ^ 1].room += 1;
-        }
-    }
-
-    /// Sends one more unit along a cheapest path. Returns whether there was one.
-    fn grow(&mut self) -> bool {
-        let mut cost = vec![i32::MAX; self.out.len()];
-        let mut by = vec![usize::MAX; self.out.len()];
-        let mut waits = vec![false; self.out.len()];
-        let mut queue = VecDeque::from([SOURCE]);
-        cost[SOURCE] = 0;
-        while let Some(from) = queue.pop_front() {
-            waits[from] = false;
-            for edge in &self.out[from] {
-                let Edge { to, room, cost: price } = self.edges[*edge];
-                if room > 0 && cost[from] + price < cost[to] {
-                    cost[to] = cost[from] + price;
-                    by[to] = *edge;
-                    if !std::mem::replace(&mut waits[to], true) {
-                        queue.push_back(to);
-                    }
-                }
-            }
-        }
-        if cost[SINK] == i32::MAX {
-            return false;
-        }
-        let mut way = Vec::new();
-        let mut at = SINK;
-        while at != SOURCE {
-            way.push(by[at]);
-            at = self.edges[by[at] ^ 1].to;
-        }
-        self.send(&way);
-        true
-    }
-
     fn sets(&self) -> Sets {
-        let holds = |copy: &usize| self.edges[*copy].room == 0;
+        let holds = |copy: &EdgeNumber| self.network.room(*copy) == 0;
         let set = |partition: &Partition| {
             let nodes = partition.copies.iter().zip(0..).filter(|(copy, _)| holds(copy));
             nodes.map(|(_, number)| number).collect()
         };
         self.partitions.iter().map(set).collect()
     }
+}
+
+/// A number of copies, of which no node, zone or partition has more than 65,535.
+fn units(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]

@@ -68,6 +68,7 @@ pub struct Version {
     pub partition_size: u64,
     storage: Vec<NodeId>,
     sets: Sets,
+    consistent: bool,
     digest: Digest,
 }
 
@@ -96,7 +97,9 @@ impl Version {
     ) -> Self {
         let storage = roles.iter().filter(|(_, role)| role.value.stores()).map(|(id, _)| *id).collect();
         let digest = Digester::default().finish();
-        let mut version = Self { number, roles, parameters, factor, partition_size, storage, sets, digest };
+        let consistent = sets.len() == PARTITIONS && sets.iter().all(|set| set.len() == factor);
+        let mut version =
+            Self { number, roles, parameters, factor, partition_size, storage, sets, consistent, digest };
         version.digest = version.content_digest();
         version
     }
@@ -155,8 +158,8 @@ impl Version {
 
     /// Whether the version can be worked with: every partition has its copies. Version 0 cannot.
     #[must_use]
-    pub fn is_consistent(&self) -> bool {
-        self.sets.len() == PARTITIONS && self.sets.iter().all(|set| set.len() == self.factor)
+    pub const fn is_consistent(&self) -> bool {
+        self.consistent
     }
 
     /// Nodes with a role, gateways included.

@@ -41,7 +41,7 @@ pub(super) enum Message {
     Ping { sequence: u64, peers: u64 },
     Pong { sequence: u64, peers: u64 },
     Peers { known: Arc<Vec<(NodeId, SocketAddr)>>, answer: bool },
-    Status(Box<StatusReport>),
+    Status(Arc<StatusReport>),
     PullState,
     PullTrackers,
     State(Arc<LayoutHistory>),

@@ -29,9 +29,9 @@ impl Mesh {
         if self.node(index).status_at != Some(self.now) {
             return;
         }
-        let report = self.status_report(index);
+        let report = Arc::new(self.status_report(index));
         for peer in self.connected_peers(index) {
-            self.send(index, peer, Message::Status(Box::new(report.clone())));
+            self.send(index, peer, Message::Status(Arc::clone(&report)));
         }
         let pause = self.node(index).status_pause;
         let longest = self.pacing.status;
@@ -44,7 +44,7 @@ impl Mesh {
         StatusReport {
             status: NodeStatus { hostname: node.config.hostname.clone() },
             factor: node.config.factor,
-            layout: node.layout.history().gossip_digest(),
+            layout: node.gossip_digest(),
         }
     }
 
@@ -52,10 +52,12 @@ impl Mesh {
         self.node(index).peers.iter().filter(|(_, peer)| peer.is_up()).map(|(id, _)| *id).collect()
     }
 
-    pub(super) fn status_told(&mut self, node: NodeIndex, from: Sender, report: StatusReport) {
+    pub(super) fn status_told(&mut self, node: NodeIndex, from: Sender, report: &StatusReport) {
         let id = self.node(from.index).id;
-        if let Some(peer) = self.node_mut(node).peers.get_mut(&id) {
-            peer.status = Some(report.status);
+        if let Some(peer) = self.node_mut(node).peers.get_mut(&id)
+            && peer.status.as_ref() != Some(&report.status)
+        {
+            peer.status = Some(report.status.clone());
         }
         let factor = self.node(node).config.factor;
         if report.factor > factor {
@@ -64,8 +66,8 @@ impl Mesh {
         if report.factor < factor {
             return;
         }
-        let own = self.node(node).layout.history().gossip_digest();
-        let other = report.layout;
+        let own = self.node(node).gossip_digest();
+        let other = &report.layout;
         if other.current > own.current || other.live != own.live || other.staging != own.staging {
             self.reply(node, from, Message::PullState);
         } else if other.trackers != own.trackers {

@@ -38,6 +38,9 @@ impl Mesh {
             layout,
             snapshot: OnceLock::new(),
             digest: OnceLock::new(),
+            gossip: OnceLock::new(),
+            layout_changes: 0,
+            known: OnceLock::new(),
             peers: std::collections::BTreeMap::new(),
             files: Files::default(),
             round: None,
@@ -70,6 +73,7 @@ impl Mesh {
         node.peers_saved = now;
         node.process = Process::Running;
         node.peers.clear();
+        node.known = OnceLock::new();
         node.round = None;
         node.syncing = false;
         node.peering_at = None;
@@ -77,7 +81,8 @@ impl Mesh {
         node.attempts.clear();
         node.frozen.clear();
         let stored = node.files.layout.clone();
-        let history = stored.unwrap_or_else(|| LayoutHistory::fresh(node.config.factor, wall));
+        let history =
+            stored.map_or_else(|| LayoutHistory::fresh(node.config.factor, wall), |stored| (*stored).clone());
         let fits = history.current().factor == node.config.factor;
         node.start_layout(history);
         self.outputs.push(Output::Process { node: index, process: Process::Running });

@@ -1,12 +1,105 @@
 //! The nodes of a cluster and what goes on between them, as a simulation without I/O.
 //!
-//! A [`Mesh`] is driven from outside: time is told to it ([`Mesh::advance`]), calls on its nodes are methods, and
-//! what is worth telling is collected ([`Mesh::take_outputs`]). Between two calls nothing happens by itself, so the
-//! hub drives it with the real clock and a replay with a virtual one; with the same seed and the same calls at the
-//! same times, the same things happen.
+//! [`layout`](crate::layout) tells what happens when two copies meet. This module tells when they do: how states travel,
+//! how nodes find and lose each other, and how long all of it takes. A [`Mesh`] is driven from outside: time is told to
+//! it ([`Mesh::advance`]), calls on its nodes are methods, and what is worth telling is collected
+//! ([`Mesh::take_outputs`]). Between two calls nothing happens by itself, so the hub drives it with the real clock and a
+//! replay with a virtual one; with the same seed and the same calls at the same times, the same things happen.
 //!
-//! Every node has its own layout copy, its own table of peers and its own wall clock. There is no shared layout:
-//! what can go wrong between real nodes lives in the differences (Garage admin reference §14).
+//! Every node has its own layout copy, its own table of peers and its own wall clock. There is no shared layout: what
+//! can go wrong between real nodes lives in the differences (Garage admin reference §14).
+//!
+//! # How a change travels
+//!
+//! Nodes form a full mesh. A node whose copy changed, by a call or by a merge, sends it to all its peers at once: as a
+//! full state, or as trackers only if nothing else changed. Each receiver that changed does the same (§9):
+//!
+//! ```text
+//!  call ──▶ n1 ── state ──▶ n2 ── state ──▶ n1, n3, n4     nothing new there: the flood ends
+//!              ── state ──▶ n3 ── state ──▶ …
+//!              ── state ──▶ n4
+//! ```
+//!
+//! What is lost on the way is made up for by *status*: every 10 s a node tells its peers how it is, with a digest of its
+//! copy ([`GossipDigest`](crate::layout::GossipDigest)): number of the current version, count of live ones, hashes of
+//! trackers and staging. Who sees a difference asks for the full state. The *content* of a version is not in the digest,
+//! so nodes that hold different contents of one number do not notice between two changes.
+//!
+//! # How nodes lose each other
+//!
+//! Each node judges by its own connection to a peer; `isUp` is what that one node believes (§10):
+//!
+//! | what happened | noticed after (observed pacing) | how |
+//! |---|---|---|
+//! | a process was killed | up to 10 s | the second write fails |
+//! | the network resets connections | up to 10 s | the next write fails |
+//! | the network swallows packets | about 75 s | five pings in a row, one every 15 s, time out after 10 s |
+//! | a process is frozen | about 75 s | the same; its port still accepts connections, and calls to it hang |
+//!
+//! Until it is noticed, health says healthy, and node-scoped calls hang. A lost peer is dialled again at once and then
+//! every 30 s. Copies that changed on both sides meanwhile meet at the next status.
+//!
+//! # Races
+//!
+//! Computing a version takes time (60 to 150 ms with four nodes on two busy cores), and so does checking one that
+//! arrives. That opens a window in which two applies of the same number do not know of each other. What becomes of the
+//! second one depends on when it begins:
+//!
+//! ```text
+//!  n3  apply 2 ├── computing ──┤── on its way ──┤── checked by n1 ─┤
+//!  n1                │                  │                              │
+//!        begins here: diverged   here: either, by luck          here: refused (500)
+//!                                diverged or dropped after a 200
+//! ```
+//!
+//! Under [`Pacing::observed`] these outcomes come out in about the proportions that were measured. The same window loses
+//! staged changes: a node that stages while another's apply or revert is on its way gets a 200, and loses the change.
+//!
+//! # Faults
+//!
+//! [`network`] separates and slows links, [`lifecycle`] ends, freezes and robs processes, [`fault`] sets clocks and
+//! holds trackers. Here a partition makes two sites disagree, and healing it does not make them agree:
+//!
+//! ```
+//! # use std::time::Duration;
+//! # use fake_garage::layout::{ConsistencyMode, NodeId, Role, StageRequest};
+//! # use fake_garage::mesh::{Cut, Mesh, NodeConfig, Pacing, StateTable, Target, connect::Nowhere};
+//! # let site = |place: u8| if place < 3 { "east" } else { "west" };
+//! # let config = |place: u8| NodeConfig {
+//! #     name: format!("{}/ns/garage-{place}", site(place)),
+//! #     site: site(place).to_owned(), address: [127, 0, 0, place].into(), hostname: String::new(),
+//! #     factor: 2, mode: ConsistencyMode::Consistent, rpc_secret: String::new(), clock_offset: 0,
+//! # };
+//! # let id = |place: u8| NodeId::new([place; 32]);
+//! # let role = |place: u8, size: u64| (id(place), Some(Role { zone: site(place).to_owned(), capacity: Some(size << 30), tags: vec![] }));
+//! # let mut mesh = Mesh::new(Pacing::fast(), 1_790_000_000_000, 7);
+//! # let nodes: Vec<_> = (1..=4).map(|place| mesh.add(id(place), config(place))).collect();
+//! # let targets: Vec<_> = (2..=4).map(|place| Target::Node { id: id(place), address: config(place).rpc_address() }).collect();
+//! # mesh.connect(nodes[0], &targets, &Nowhere);
+//! # mesh.advance(Duration::from_secs(2));
+//! # let stage = |mesh: &mut Mesh, node, roles| mesh.stage(node, &StageRequest { roles, parameters: None }).unwrap();
+//! # stage(&mut mesh, nodes[0], (1..=4).map(|place| role(place, 100)).collect());
+//! # mesh.apply(nodes[0], 1)?;
+//! # mesh.advance(Duration::from_secs(4));
+//! // Four nodes, two at each site, share version 1.
+//! let (east, west) = nodes.split_at(2);
+//! let cut = mesh.partition(east, west, Cut::Silent);
+//! for (node, change) in [(east[0], role(1, 50)), (west[0], role(3, 70))] {
+//!     stage(&mut mesh, node, vec![change]);
+//!     mesh.apply(node, 2)?;
+//! }
+//! mesh.mend(cut);
+//! mesh.advance(mesh.now() + Duration::from_secs(60));
+//!
+//! let content = |node| mesh.node(node).layout().current().digest();
+//! assert_eq!(content(east[0]), content(east[1]));
+//! assert_ne!(content(east[0]), content(west[0]), "both are version 2");
+//! // One line per node: versions, digests of their content, trackers, roles, peers, clocks, faults.
+//! println!("{}", StateTable::of(&mesh));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where things are
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -291,7 +384,7 @@ impl Mesh {
             Message::Ping { sequence, peers } => self.pinged(node, sender, sequence, peers),
             Message::Pong { sequence, peers } => self.ponged(node, sender, sequence, peers),
             Message::Peers { known, answer } => self.peers_told(node, sender, &known, answer),
-            Message::Status(report) => self.status_told(node, sender, *report),
+            Message::Status(report) => self.status_told(node, sender, &report),
             Message::PullState => self.state_asked(node, sender),
             Message::PullTrackers => self.trackers_asked(node, sender),
             Message::State(state) => self.state_told(node, state),

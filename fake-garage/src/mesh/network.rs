@@ -29,7 +29,7 @@ pub struct Slowness {
 const RETRANSMISSION: Duration = Duration::from_millis(200);
 
 /// The longest time between two attempts to send a packet.
-const LONGEST_RETRANSMISSION: Duration = Duration::from_secs(120);
+const LONGEST_RETRANSMISSION: Duration = Duration::from_mins(2);
 
 impl Slowness {
     fn draw(&self, random: &mut Random) -> Duration {

@@ -80,7 +80,7 @@ pub enum Process {
 /// What a node has on disk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Files {
-    pub(super) layout: Option<LayoutHistory>,
+    pub(super) layout: Option<Arc<LayoutHistory>>,
     pub(super) peers: Vec<(NodeId, SocketAddr)>,
     /// The last purge of the layout file that was carried out, by its name.
     pub(super) purged: Option<String>,
@@ -103,6 +103,11 @@ pub struct Node {
     /// The state as it was last sent, shared by its messages.
     pub(super) snapshot: OnceLock<Arc<LayoutHistory>>,
     pub(super) digest: OnceLock<String>,
+    pub(super) gossip: OnceLock<GossipDigest>,
+    /// How often the layout has changed.
+    pub(super) layout_changes: u64,
+    /// Digest of the addresses that it knows.
+    pub(super) known: OnceLock<u64>,
     pub(super) peers: BTreeMap<NodeId, Peer>,
     pub(super) files: Files,
     /// The last synchronisation round that began.
@@ -187,6 +192,16 @@ impl Node {
         self.digest.get_or_init(|| self.layout.history().digest().to_string())
     }
 
+    /// How often its layout has changed, restarts and losses of files included.
+    #[must_use]
+    pub const fn layout_changes(&self) -> u64 {
+        self.layout_changes
+    }
+
+    pub(super) fn gossip_digest(&self) -> GossipDigest {
+        *self.gossip.get_or_init(|| self.layout.history().gossip_digest())
+    }
+
     /// How many milliseconds its wall clock is ahead.
     #[must_use]
     pub const fn clock_offset(&self) -> i64 {
@@ -236,9 +251,11 @@ impl Node {
     pub(super) fn layout_changed(&mut self) {
         self.snapshot = OnceLock::new();
         self.digest = OnceLock::new();
+        self.gossip = OnceLock::new();
+        self.layout_changes += 1;
     }
 
     pub(super) fn save_layout(&mut self) {
-        self.files.layout = Some(self.layout.history().clone());
+        self.files.layout = Some(self.snapshot());
     }
 }

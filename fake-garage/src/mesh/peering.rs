@@ -1,7 +1,7 @@
 //! How nodes find, keep and lose each other (Garage admin reference §5 and §10).
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest as _, Sha256};
 
@@ -61,7 +61,9 @@ impl Mesh {
         let (to_id, to_address) = (self.node(to).id, self.node(to).config.rpc_address());
         let node = self.node_mut(from);
         let peer = node.peers.entry(to_id).or_insert_with(|| Peer::heard_of(None, now));
-        peer.address = Some(to_address);
+        if peer.address.replace(to_address) != Some(to_address) {
+            node.known = OnceLock::new();
+        }
         peer.connected(boot);
         self.hurry(from);
         let (from_id, from_address) = (self.node(from).id, self.node(from).config.rpc_address());
@@ -77,11 +79,16 @@ impl Mesh {
         if id == node.id {
             return;
         }
+        let is_new = !node.peers.contains_key(&id);
         let peer = node.peers.entry(id).or_insert_with(|| Peer::heard_of(address, now));
-        if address.is_some() && !peer.is_up() {
+        let has_moved = address.is_some() && !peer.is_up() && peer.address != address;
+        if has_moved {
             peer.address = address;
         }
         peer.encourage(now);
+        if is_new || has_moved {
+            node.known = OnceLock::new();
+        }
     }
 
     /// Marks the connection of `from` to `to` as torn; `from` notices at its next write.
@@ -348,6 +355,10 @@ fn addresses(node: &Node) -> Vec<(NodeId, SocketAddr)> {
 
 /// Digest of what [`addresses`] gives: nodes that know the same nodes have the same.
 fn known(node: &Node) -> u64 {
+    *node.known.get_or_init(|| digest_of_known(node))
+}
+
+fn digest_of_known(node: &Node) -> u64 {
     let mut known = addresses(node);
     known.sort_unstable();
     let mut hasher = Sha256::new();

@@ -80,10 +80,12 @@ pub struct WebSection {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
     /// It is no TOML, or a key has a value of another kind. The text is not quoted: it may hold secrets.
-    #[error("TOML error at line {line}: {problem}")]
+    #[error("TOML decode error: TOML parse error at line {line}, column {column}: {problem}")]
     Toml {
         /// Line, from 1.
         line: usize,
+        /// Column, from 1.
+        column: usize,
         /// What is wrong.
         problem: String,
     },
@@ -101,9 +103,11 @@ impl Configuration {
     /// Reads a configuration.
     pub fn parse(text: &str) -> Result<Self, ConfigurationError> {
         let configuration: Self = toml::from_str(text).map_err(|error| {
-            let before = error.span().map_or(0, |span| span.start.min(text.len()));
-            let line = text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count() + 1;
-            ConfigurationError::Toml { line, problem: error.message().to_owned() }
+            let at = error.span().map_or(0, |span| span.start);
+            let before = text.get(..at).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
+            ConfigurationError::Toml { line, column, problem: error.message().to_owned() }
         })?;
         let factor = configuration.replication_factor;
         if !(1..=LARGEST_FACTOR).contains(&factor) {
@@ -186,15 +190,27 @@ api_bind_addr = "[::]:3903"
     }
 
     #[rstest]
-    #[case::nothing("", "TOML error at line 1: missing field `replication_factor`")]
-    #[case::no_toml("replication_factor = 1\nrpc_secret = 'top-secret' x\n", "TOML error at line 2: ")]
-    #[case::another_kind("\nreplication_factor = 'two'\n", "TOML error at line 2: invalid type: string")]
+    #[case::nothing(
+        "",
+        "TOML decode error: TOML parse error at line 1, column 1: missing field `replication_factor`"
+    )]
+    #[case::no_toml(
+        "replication_factor = 1\nrpc_secret = 'top-secret' x\n",
+        "TOML decode error: TOML parse error at line 2, column "
+    )]
+    #[case::another_kind(
+        "\nreplication_factor = 'two'\n",
+        "TOML decode error: TOML parse error at line 2, column 22: invalid type: string"
+    )]
     #[case::unknown_mode(
         "replication_factor = 1\nconsistency_mode = 'lax'\n",
-        "TOML error at line 2: unknown variant `lax`"
+        "TOML decode error: TOML parse error at line 2, column 20: unknown variant `lax`"
     )]
     #[case::no_copies("replication_factor = 0", "invalid replication_factor: 0 copies")]
-    #[case::negative("replication_factor = -1", "TOML error at line 1: invalid value")]
+    #[case::negative(
+        "replication_factor = -1",
+        "TOML decode error: TOML parse error at line 1, column 22: invalid value"
+    )]
     fn what_is_no_configuration_is_refused_with_its_line(#[case] text: &str, #[case] expected: &str) {
         let error = Configuration::parse(text).unwrap_err().to_string();
         assert!(error.starts_with(expected) && !error.contains("top-secret"), "{error}");

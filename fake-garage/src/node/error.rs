@@ -47,7 +47,7 @@ pub enum EnvironmentError {
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// The configuration cannot be read.
-    #[error("Unable to read configuration file {}", .path.display())]
+    #[error("Failed to read config file {}", .path.display())]
     ReadConfiguration {
         /// The file.
         path: PathBuf,
@@ -55,7 +55,7 @@ pub enum NodeError {
         source: io::Error,
     },
     /// The configuration is none.
-    #[error("Invalid configuration file {}", .path.display())]
+    #[error("Invalid config file {}", .path.display())]
     Configuration {
         /// The file.
         path: PathBuf,

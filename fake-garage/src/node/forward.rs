@@ -93,10 +93,7 @@ async fn answers(mut node: ReadHalf<'_>, mut caller: WriteHalf<'_>) -> End {
 async fn requests(mut caller: ReadHalf<'_>, mut node: WriteHalf<'_>) -> End {
     let mut buffer = vec![0; BUFFER];
     loop {
-        let read = match caller.read(&mut buffer).await {
-            Ok(read) => read,
-            Err(_) => return End::CallerTore,
-        };
+        let Ok(read) = caller.read(&mut buffer).await else { return End::CallerTore };
         let passed = if read == 0 { node.shutdown().await } else { node.write_all(&buffer[..read]).await };
         if read == 0 || passed.is_err() {
             return std::future::pending().await;

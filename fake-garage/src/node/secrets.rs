@@ -42,15 +42,13 @@ pub struct Secrets {
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The one that every node needs is not there.
-    #[error("no RPC secret: set GARAGE_RPC_SECRET, GARAGE_RPC_SECRET_FILE, rpc_secret or rpc_secret_file")]
+    #[error("rpc_secret value is missing, not present in config file or in environment")]
     NoRpcSecret,
     /// A file cannot be read.
-    #[error("cannot read the file {path} that {named_by} names")]
+    #[error("Failed to read secret file {path}")]
     Read {
         /// The file.
         path: String,
-        /// The variable or key that names it.
-        named_by: String,
         /// Why.
         source: io::Error,
     },
@@ -62,16 +60,14 @@ pub enum SecretError {
     Readable {
         /// The file.
         path: String,
-        /// Its permission bits.
+        /// Its mode as the system tells it, type bits included, as Garage prints it.
         mode: u32,
     },
     /// Two places that exclude each other.
-    #[error("only one of `{one}` and `{other}` can be set")]
+    #[error("only one of `{key}` and `{key}_file` can be set")]
     Both {
-        /// One of them.
-        one: String,
-        /// The other one.
-        other: String,
+        /// The key; the variables are meant, too.
+        key: String,
     },
 }
 
@@ -102,11 +98,19 @@ impl Secrets {
         };
         let look = Look { options, allowed };
         let admin = &configuration.admin;
-        let rpc = look.secret("rpc_secret", &configuration.rpc_secret, &configuration.rpc_secret_file)?;
+        let rpc = look.secret(
+            "rpc_secret",
+            configuration.rpc_secret.as_ref(),
+            configuration.rpc_secret_file.as_ref(),
+        )?;
         Ok(Self {
             rpc: rpc.ok_or(SecretError::NoRpcSecret)?,
-            admin: look.secret("admin_token", &admin.admin_token, &admin.admin_token_file)?,
-            metrics: look.secret("metrics_token", &admin.metrics_token, &admin.metrics_token_file)?,
+            admin: look.secret("admin_token", admin.admin_token.as_ref(), admin.admin_token_file.as_ref())?,
+            metrics: look.secret(
+                "metrics_token",
+                admin.metrics_token.as_ref(),
+                admin.metrics_token_file.as_ref(),
+            )?,
         })
     }
 }
@@ -120,43 +124,36 @@ impl Look<'_> {
     fn secret(
         &self,
         key: &str,
-        inline: &Option<String>,
-        file: &Option<String>,
+        inline: Option<&String>,
+        file: Option<&String>,
     ) -> Result<Option<String>, SecretError> {
         let variable = format!("GARAGE_{}", key.to_ascii_uppercase());
         let env = self.options.env;
         let (value, path) = (env.get(&variable), env.get(&format!("{variable}_FILE")));
-        if let Some(found) = self.one_of(&variable, &format!("{variable}_FILE"), value, path)? {
-            return Ok(Some(found));
+        match self.one_of(key, value, path)? {
+            Some(found) => Ok(Some(found)),
+            None => self.one_of(key, inline, file),
         }
-        self.one_of(key, &format!("{key}_file"), inline.as_ref(), file.as_ref())
     }
 
     fn one_of(
         &self,
-        name: &str,
-        file_name: &str,
+        key: &str,
         value: Option<&String>,
         path: Option<&String>,
     ) -> Result<Option<String>, SecretError> {
         match (value, path) {
-            (Some(_), Some(_)) => {
-                Err(SecretError::Both { one: name.to_owned(), other: file_name.to_owned() })
-            }
+            (Some(_), Some(_)) => Err(SecretError::Both { key: key.to_owned() }),
             (Some(value), None) => Ok(Some(value.clone())),
-            (None, Some(path)) => self.file(path, file_name).map(Some),
+            (None, Some(path)) => self.file(path).map(Some),
             (None, None) => Ok(None),
         }
     }
 
-    fn file(&self, path: &str, named_by: &str) -> Result<String, SecretError> {
+    fn file(&self, path: &str) -> Result<String, SecretError> {
         let read = (self.options.read)(path);
-        let file = read.map_err(|source| SecretError::Read {
-            path: path.to_owned(),
-            named_by: named_by.to_owned(),
-            source,
-        })?;
-        match file.mode.map(|mode| mode & 0o777).filter(|mode| mode & 0o077 != 0 && !self.allowed) {
+        let file = read.map_err(|source| SecretError::Read { path: path.to_owned(), source })?;
+        match file.mode.filter(|mode| mode & 0o077 != 0 && !self.allowed) {
             Some(mode) => Err(SecretError::Readable { path: path.to_owned(), mode }),
             None => Ok(file.text.trim_end().to_owned()),
         }
@@ -198,18 +195,18 @@ mod tests {
     }
 
     #[rstest]
-    #[case::none("", &[], "no RPC secret")]
-    #[case::open("rpc_secret_file = '/open'", &[], "File /open is world-readable! (mode: 0644, expected 0600)")]
+    #[case::none("", &[], "rpc_secret value is missing")]
+    #[case::open("rpc_secret_file = '/open'", &[], "File /open is world-readable! (mode: 0100644, expected 0600)")]
     #[case::forbidden_by_variable(
         "allow_world_readable_secrets = true\nrpc_secret_file = '/open'",
         &[("GARAGE_ALLOW_WORLD_READABLE_SECRETS", "false")],
         "File /open is world-readable!"
     )]
-    #[case::absent("rpc_secret_file = '/none'", &[], "cannot read the file /none that rpc_secret_file names")]
+    #[case::absent("rpc_secret_file = '/none'", &[], "Failed to read secret file /none")]
     #[case::both_keys("rpc_secret = 'c'\nrpc_secret_file = '/private'", &[], "only one of `rpc_secret` and `rpc_secret_file`")]
     #[case::both_variables(
         "", &[("GARAGE_RPC_SECRET", "e"), ("GARAGE_RPC_SECRET_FILE", "/private")],
-        "only one of `GARAGE_RPC_SECRET` and `GARAGE_RPC_SECRET_FILE`"
+        "only one of `rpc_secret` and `rpc_secret_file` can be set"
     )]
     fn a_secret_that_cannot_be_had_says_why(
         #[case] toml: &str,

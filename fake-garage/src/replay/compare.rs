@@ -41,7 +41,8 @@ pub struct Comparison<'a> {
     pub differences: Vec<Difference>,
 }
 
-/// Values that differ from run to run; only their kind is compared.
+/// Values that differ from run to run, as the format names them; only their kind is compared. The counters of workers,
+/// tables and blocks agree in the sessions at hand, but not on a real program that has stored something.
 const VOLATILE_KEYS: [&str; 20] = [
     // Dates of the day of the recording.
     "lifecycle-last-completed",

@@ -45,7 +45,9 @@ impl World {
     pub(crate) fn new() -> Self {
         let [high, low] = network();
         let folder = TempDir::new().unwrap();
-        fs::write(folder.path().join("token"), "control\n").unwrap();
+        let token_file = folder.path().join("token");
+        fs::write(&token_file, "control\n").unwrap();
+        fs::set_permissions(&token_file, fs::Permissions::from_mode(0o600)).unwrap();
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         Self { http, folder, high, low }
     }
@@ -128,7 +130,6 @@ impl World {
     /// The environment of a pod.
     pub(crate) fn environment(&self) -> BTreeMap<String, String> {
         let token_file = self.path("token");
-        fs::set_permissions(&token_file, fs::Permissions::from_mode(0o600)).unwrap();
         [
             ("GARAGE_CONFIG_FILE", self.configuration(1)),
             ("GARAGE_RPC_SECRET", SECRET.to_owned()),

@@ -4,7 +4,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod answers;
 mod applying;
+mod conflicts;
 mod fixture;
 mod laws;
 mod merging;

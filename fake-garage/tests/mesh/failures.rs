@@ -98,6 +98,8 @@ fn a_named_purge_takes_the_layout_file_away_once() {
         world.mesh.stop(node);
         world.mesh.purge_layout_once(node, purge);
         world.mesh.start(node);
+        // The peers give the layout back, so that there is one to be purged.
+        world.pass(ms(3_000));
         world.mesh.node(node).incarnation()
     };
     assert_eq!((restart("one"), restart("one"), restart("two")), (1, 1, 2));

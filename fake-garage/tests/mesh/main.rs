@@ -4,6 +4,7 @@
 
 mod failures;
 mod faults;
+mod gossip;
 mod races;
 mod settling;
 mod table;

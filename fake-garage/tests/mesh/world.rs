@@ -136,6 +136,11 @@ pub(crate) fn sees_up(mesh: &Mesh, at: NodeIndex, of: u8) -> bool {
     mesh.node(at).sees_up(id(of))
 }
 
+/// A request that removes a node.
+pub(crate) fn removal(place: u8) -> StageRequest {
+    StageRequest { roles: vec![(id(place), None)], parameters: None }
+}
+
 pub(crate) fn target(place: u8) -> Target {
     Target::Node { id: id(place), address: config(place, 2).rpc_address() }
 }

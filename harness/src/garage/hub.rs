@@ -203,14 +203,14 @@ impl Hub {
         answer.json().await.map_err(|source| HubError::Unreachable { method: Method::GET, path, source })
     }
 
-    async fn delete(&self, path: String) -> Result<(), HubError> {
+    pub(super) async fn delete(&self, path: String) -> Result<(), HubError> {
         match self.call(Method::DELETE, path, None).await {
             Err(HubError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(()),
             other => other.map(drop),
         }
     }
 
-    async fn call(
+    pub(super) async fn call(
         &self,
         method: Method,
         path: String,

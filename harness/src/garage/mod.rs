@@ -9,6 +9,7 @@
 //! | [`role`] | the part that a site plays |
 //! | [`mesh`] | a cell's own secret and tokens |
 //! | [`hub`] | the client of the hub's control API |
+//! | [`hub_fault`] | faults of the hub that end with what asked for them |
 //! | [`objects`] | the operator's kinds, from outside |
 //! | [`progress`] | the reconcile witness |
 //! | [`metrics`] | what the operators' metrics say, into the history |
@@ -19,6 +20,7 @@ pub mod checks;
 pub mod evidence;
 pub mod facts;
 pub mod hub;
+pub mod hub_fault;
 pub mod mesh;
 pub mod metrics;
 pub mod objects;

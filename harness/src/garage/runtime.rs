@@ -1,9 +1,12 @@
 //! Garage nodes of the hub as the processes of pods.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{io, net::IpAddr};
 
+use fake_garage::node::{
+    Configuration, ConfigurationError, SecretError, SecretOptions, Secrets, configuration::DEFAULT_PATH,
+    secrets::SecretFile,
+};
 use futures::{FutureExt as _, future::BoxFuture};
-use serde::Deserialize;
 
 use super::hub::{Hub, HubError, NodeName, NodeSpec};
 use crate::{
@@ -14,9 +17,6 @@ use crate::{
 
 /// Init container that removes the layout file once, in a migration of the replication factor (operator contract §5.9).
 const PURGE: &str = "purge-cluster-layout";
-
-/// Where Garage looks for its configuration unless it is told (Garage documentation, "Configuration file format").
-const DEFAULT_CONFIGURATION: &str = "/etc/garage.toml";
 
 /// Plays pods with nodes of the hub, and tells the hub their Services' names.
 #[derive(Debug, Clone)]
@@ -39,11 +39,11 @@ pub enum GaragePodError {
         /// Where it is.
         path: String,
         /// Why.
-        source: Box<toml::de::Error>,
+        source: ConfigurationError,
     },
-    /// No secret.
-    #[error("the pod has no RPC secret: neither GARAGE_RPC_SECRET, nor a file of it, nor rpc_secret")]
-    NoRpcSecret,
+    /// A secret that cannot be had.
+    #[error("a secret of the pod cannot be had")]
+    Secret(#[from] SecretError),
     /// An address that is none.
     #[error("the hub gave {address:?} for an address")]
     Address {
@@ -55,30 +55,6 @@ pub enum GaragePodError {
     /// The hub.
     #[error("the hub did not start the node")]
     Hub(#[from] HubError),
-}
-
-/// The part of Garage's configuration that a node of the hub takes notice of.
-#[derive(Debug, Deserialize)]
-struct Configuration {
-    replication_factor: u32,
-    #[serde(default = "consistent")]
-    consistency_mode: String,
-    rpc_secret: Option<String>,
-    rpc_secret_file: Option<String>,
-    #[serde(default)]
-    admin: AdminSection,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct AdminSection {
-    admin_token: Option<String>,
-    admin_token_file: Option<String>,
-    metrics_token: Option<String>,
-    metrics_token_file: Option<String>,
-}
-
-fn consistent() -> String {
-    "consistent".to_owned()
 }
 
 impl GarageRuntime {
@@ -126,49 +102,36 @@ fn node_name(pod: &PodName) -> NodeName {
 /// What Garage would make of the pod's environment and files.
 fn node_spec(pod: &PodStart) -> Result<NodeSpec, GaragePodError> {
     let configuration = configuration(pod)?;
-    let Configuration { replication_factor, consistency_mode, rpc_secret, rpc_secret_file, admin } =
-        configuration;
-    let secret = |variable: &str, file: Option<String>, inline: Option<String>| {
-        secret(&pod.env, &pod.files, variable, file.as_deref()).or(inline)
-    };
+    let read = |path: &str| read(pod, path);
+    let secrets = Secrets::find(&configuration, &SecretOptions { env: &pod.env, read: &read })?;
     Ok(NodeSpec {
-        rpc_secret: secret("GARAGE_RPC_SECRET", rpc_secret_file, rpc_secret)
-            .ok_or(GaragePodError::NoRpcSecret)?,
-        admin_token: secret("GARAGE_ADMIN_TOKEN", admin.admin_token_file, admin.admin_token),
-        metrics_token: secret("GARAGE_METRICS_TOKEN", admin.metrics_token_file, admin.metrics_token),
-        replication_factor,
-        consistency_mode,
+        rpc_secret: secrets.rpc,
+        admin_token: secrets.admin,
+        metrics_token: secrets.metrics,
+        replication_factor: u32::try_from(configuration.replication_factor).unwrap_or(u32::MAX),
+        consistency_mode: configuration.consistency_mode.name().to_owned(),
         hostname: pod.name.pod.clone(),
         purge_layout: pod.init_commands.get(PURGE).map(|command| command.join(" ")),
     })
 }
 
 fn configuration(pod: &PodStart) -> Result<Configuration, GaragePodError> {
-    let path = pod.env.get("GARAGE_CONFIG_FILE").map_or(DEFAULT_CONFIGURATION, String::as_str).to_owned();
+    let path = pod.env.get("GARAGE_CONFIG_FILE").map_or(DEFAULT_PATH, String::as_str).to_owned();
     let Some(file) = pod.files.get(&path) else { return Err(GaragePodError::NoConfiguration { path }) };
     let text = String::from_utf8_lossy(file);
-    toml::from_str(&text).map_err(|mut error| {
-        // The error shows the line it stumbled over, and a configuration may hold secrets.
-        error.set_input(None);
-        GaragePodError::Configuration { path, source: Box::new(error) }
-    })
+    Configuration::parse(&text).map_err(|source| GaragePodError::Configuration { path, source })
 }
 
-/// A secret, by Garage's precedence: the variable, the file that `VARIABLE_FILE` names, the file that the
-/// configuration names. Files lose trailing white space.
-fn secret(
-    env: &BTreeMap<String, String>,
-    files: &BTreeMap<String, Vec<u8>>,
-    variable: &str,
-    file: Option<&str>,
-) -> Option<String> {
-    let read = |path: &str| files.get(path).map(|data| String::from_utf8_lossy(data).trim_end().to_owned());
-    let named = || env.get(&format!("{variable}_FILE")).and_then(|path| read(path));
-    env.get(variable).cloned().or_else(named).or_else(|| file.and_then(read))
+/// A file that is mounted into the pod. It has no permissions: nobody else is there to read it.
+fn read(pod: &PodStart, path: &str) -> io::Result<SecretFile> {
+    let data = pod.files.get(path).ok_or(io::ErrorKind::NotFound)?;
+    Ok(SecretFile { text: String::from_utf8_lossy(data).into_owned(), mode: None })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn pod(env: &[(&str, &str)], files: &[(&str, &str)]) -> PodStart {
@@ -225,7 +188,7 @@ mod tests {
         let error = node_spec(&pod(&[], &[])).unwrap_err();
         assert!(error.to_string().contains("/etc/garage.toml"), "{error}");
         let error = node_spec(&pod(&[], &[("/etc/garage.toml", "replication_factor = 1")])).unwrap_err();
-        assert!(matches!(error, GaragePodError::NoRpcSecret));
+        assert!(matches!(error, GaragePodError::Secret(SecretError::NoRpcSecret)));
     }
 
     #[test]

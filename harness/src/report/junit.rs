@@ -1,10 +1,11 @@
-//! The verdict as JUnit XML: cells, their teardown, and every check as test cases.
+//! The verdict as JUnit XML: set-up, every cell, every check, and teardown as test cases.
 
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use super::Verdict;
+use super::verdict::{Phase, Problem};
 use crate::checks::{Judgement, Severity};
 use crate::scenario::{CellReport, Outcome};
 
@@ -27,13 +28,43 @@ fn suites(verdict: &Verdict) -> [TestSuite; 3] {
     scenarios.add_test_cases(verdict.cells.iter().map(cell_case));
     let mut checks = TestSuite::new("history");
     checks.add_test_cases(verdict.checks.iter().map(check_case));
-    let mut run = TestSuite::new("run");
-    run.add_test_cases(verdict.problems.iter().map(|problem| {
-        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status.set_type(format!("exit-{}", problem.exit_code)).set_message(clean(&problem.message));
-        TestCase::new("run", status)
-    }));
-    [scenarios, checks, run]
+    [scenarios, checks, run(verdict)]
+}
+
+/// Phases of a pair's start, as durations name them.
+const START: [&str; 3] = ["prepare", "sites", "operators"];
+
+/// The run itself: its set-up, what else went wrong, and its teardown.
+fn run(verdict: &Verdict) -> TestSuite {
+    let of = |phase: Phase| verdict.problems.iter().filter(move |problem| problem.phase == phase);
+    let mut setup = TestCase::new("setup", status(of(Phase::Setup)));
+    let ms = START.iter().filter_map(|phase| verdict.durations_ms.get(*phase)).sum();
+    setup.set_classname("run").set_time(Duration::from_millis(ms));
+    let mut suite = TestSuite::new("run");
+    suite.add_test_case(setup);
+    for problem in of(Phase::Run) {
+        let mut case = TestCase::new("run", status(std::iter::once(problem)));
+        case.set_classname("run");
+        suite.add_test_case(case);
+    }
+    let ends = if of(Phase::Setup).next().is_some() {
+        let mut skipped = TestCaseStatus::skipped();
+        skipped.set_message("no pair was started");
+        skipped
+    } else {
+        status(of(Phase::Teardown))
+    };
+    let mut teardown = TestCase::new("teardown", ends);
+    teardown.set_classname("run");
+    suite.add_test_case(teardown);
+    suite
+}
+
+fn status<'a>(problems: impl Iterator<Item = &'a Problem>) -> TestCaseStatus {
+    let problems: Vec<&Problem> = problems.collect();
+    let Some(first) = problems.first() else { return TestCaseStatus::success() };
+    let text = problems.iter().map(|problem| problem.message.as_str()).collect::<Vec<_>>().join("\n");
+    non_success(NonSuccessKind::Error, &format!("exit-{}", first.exit_code), &text)
 }
 
 fn cell_case(cell: &CellReport) -> TestCase {
@@ -88,6 +119,21 @@ fn clean(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::checks::Finding;
+    use crate::report::Exit;
+
+    #[test]
+    fn set_up_and_teardown_are_cases_of_their_own() {
+        let count = |xml: &str, name: &str| xml.matches(&format!(r#"testcase name="{name}""#)).count();
+        let xml = render(&[Verdict::new("r", vec![], vec![], vec![])]).unwrap();
+        assert_eq!((count(&xml, "setup"), count(&xml, "teardown"), xml.matches("<error").count()), (1, 1, 0));
+        let failed = Problem::new(Exit::SetupFailed, "no etcd");
+        let xml = render(&[Verdict::new("r", vec![], vec![], vec![failed])]).unwrap();
+        assert!(xml.contains(r#"<error message="no etcd" type="exit-96">"#), "{xml}");
+        assert!(xml.contains("no pair was started"), "{xml}");
+        let stuck = Problem::new(Exit::Internal, "taking the pair down").in_teardown();
+        let xml = render(&[Verdict::new("r", vec![], vec![], vec![stuck])]).unwrap();
+        assert_eq!((count(&xml, "teardown"), xml.matches("<error").count(), count(&xml, "run")), (1, 1, 0));
+    }
 
     #[test]
     fn a_violation_is_a_failure_of_its_check_with_the_witness_inside() {

@@ -44,8 +44,25 @@ impl Display for Summary<'_> {
         for check in &verdict.checks {
             findings(f, check)?;
         }
+        latency(f, verdict)?;
         writeln!(f, "\n{}", headline(verdict))
     }
+}
+
+/// How soon after what they waited for the run's waits returned.
+fn latency(f: &mut fmt::Formatter<'_>, verdict: &Verdict) -> fmt::Result {
+    let figure = |name: &str| verdict.figures.get(name).copied();
+    let (Some(waits), Some(half), Some(most)) = (figure("waits"), figure("waitP50Us"), figure("waitP99Us"))
+    else {
+        return Ok(());
+    };
+    let (half, most) = (millis(half), millis(most));
+    writeln!(f, "\n  {waits} waits returned {half} (p50), {most} (p99) after what they awaited came true")
+}
+
+/// Microseconds as milliseconds with one decimal.
+fn millis(micros: u64) -> String {
+    format!("{}.{} ms", micros / 1000, micros % 1000 / 100)
 }
 
 fn cells(f: &mut fmt::Formatter<'_>, cells: &[CellReport]) -> fmt::Result {
@@ -227,6 +244,9 @@ mod tests {
         let mut verdict = Verdict::new("r1", vec![cell], vec![check], vec![]);
         verdict.coverage = [("calls".to_owned(), 40), ("layoutWrites".to_owned(), 1)].into();
         verdict.durations_ms = [("total".to_owned(), 12_345)].into();
+        verdict.figures = [("waits", 17), ("waitP50Us", 1_950), ("waitP99Us", 42_000)]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into();
         insta::assert_snapshot!(Summary::of(&verdict).with_artifacts(Path::new("artifacts/r1")).to_string());
     }
 }

@@ -58,6 +58,19 @@ pub struct Verdict {
     pub invocation: Option<Invocation>,
 }
 
+/// The part of a run to which a problem belongs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Bringing up the pair.
+    Setup,
+    /// The cells, and judging their history.
+    #[default]
+    Run,
+    /// Taking the pair down.
+    Teardown,
+}
+
 /// Something beside the cells and checks that decided the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -66,6 +79,9 @@ pub struct Problem {
     pub exit_code: u8,
     /// What happened, in words.
     pub message: String,
+    /// When.
+    #[serde(default)]
+    pub phase: Phase,
     #[serde(skip, default = "Problem::internal")]
     exit: Exit,
 }
@@ -73,7 +89,14 @@ pub struct Problem {
 impl Problem {
     /// A problem that stands for `exit`.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit_code: exit.code(), message: message.into(), exit }
+        let phase = if exit == Exit::SetupFailed { Phase::Setup } else { Phase::Run };
+        Self { exit_code: exit.code(), message: message.into(), phase, exit }
+    }
+
+    /// The same, while the pair was taken down.
+    #[must_use]
+    pub fn in_teardown(self) -> Self {
+        Self { phase: Phase::Teardown, ..self }
     }
 
     fn internal() -> Exit {

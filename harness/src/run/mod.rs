@@ -44,11 +44,20 @@ pub fn write_junit(path: &Path, verdicts: &[Verdict]) -> Result<(), BoxError> {
     Ok(directory::write(path, junit::render(verdicts)?.as_bytes())?)
 }
 
+/// Histories of more bytes are not drawn on the page that a run writes: it would have to hold them in memory.
+const LARGEST_DRAWN: u64 = 256 << 20;
+
 fn write_report(directory: &RunDirectory, verdict: &Verdict) -> Result<(), BoxError> {
-    let history = History::read(&directory.history()).map_err(|error| match error {
-        ReadError::Io { .. } => "the run has no history".to_owned(),
-        other => chain(&other),
-    });
+    let path = directory.history();
+    let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+    let history = if bytes > LARGEST_DRAWN {
+        Err(format!("the history has {} MiB: too much for a page", bytes >> 20))
+    } else {
+        History::read(&path).map_err(|error| match error {
+            ReadError::Io { .. } => "the run has no history".to_owned(),
+            other => chain(&other),
+        })
+    };
     let history = history.as_ref().map_err(String::as_str);
     let page = html::render(&html::Page { verdict, history })?;
     Ok(directory.write("report.html", page.as_bytes())?)

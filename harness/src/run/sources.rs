@@ -199,3 +199,77 @@ impl HistoryFile {
         written.map_err(|source| ArtifactError { path: self.path.clone(), source })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onewriter_history::{Journal, State, Step};
+    use serde_json::json;
+    use tempfile::TempDir;
+
+    const LINE: &str =
+        r#"{"timestamp":"2026-03-01T12:00:00Z","message":"layout write blocked","cluster":"MESH/garage"}"#;
+
+    /// The sources of a pair in which two meshes were alive, each torn at its end.
+    fn sources() -> (TempDir, PairDescription) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let torn = |name: &str| {
+            let mut file = File::options().append(true).create(true).open(path(name)).unwrap();
+            file.write_all(b"{\"seq\":9,\"at").unwrap();
+        };
+        let mut hub = Journal::create(path("hub.jsonl"), &Header::new("r"), Source::hub()).unwrap();
+        let mut steps = Journal::create(path("steps.jsonl"), &Header::new("r"), Source::harness()).unwrap();
+        for mesh in ["mine", "theirs"] {
+            let (mesh, subject) = (Some(mesh.to_owned()), "node".to_owned());
+            hub.append(Event::State(State { cell: None, mesh, subject, value: json!({}) })).unwrap();
+        }
+        let step = Step { cell: None, mesh: None, title: "s".to_owned(), detail: None };
+        steps.append(Event::Step(step)).unwrap();
+        std::fs::write(
+            path("operator.log"),
+            ["mine", "theirs"].map(|mesh| LINE.replace("MESH", mesh) + "\n").concat(),
+        )
+        .unwrap();
+        for name in ["hub.jsonl", "steps.jsonl", "operator.log"] {
+            torn(name);
+        }
+        let site = json!({"apiServer": "", "kubeconfig": "", "auditLog": path("no-audit.log"), "logs": {},
+            "operator": {"program": "", "metrics": "", "log": path("operator.log")}});
+        let pair = json!({"name": "p", "provider": "local", "dir": folder.path(), "versions": {},
+            "durationsMs": {}, "sites": {"east": site, "west": site},
+            "hub": {"control": "", "tokenFile": "", "journal": path("hub.jsonl"), "log": ""}});
+        (folder, serde_json::from_value(pair).unwrap())
+    }
+
+    fn merged(cells: Option<BTreeSet<String>>) -> Vec<Record> {
+        let (folder, pair) = sources();
+        let long_ago = Moment { at: "2026-01-01T00:00:00Z".parse().unwrap(), mono_ns: 0 };
+        let share = Share { since: long_ago, cells };
+        let merged = events(&pair, &folder.path().join("steps.jsonl"), &share, &|_, _| Vec::new()).unwrap();
+        merged.collect::<Result<_, _>>().unwrap()
+    }
+
+    fn count(records: &[Record], source: &str) -> usize {
+        records.iter().filter(|record| record.source.as_str() == source).count()
+    }
+
+    #[test]
+    fn every_source_is_read_up_to_its_last_whole_line() {
+        let records = merged(None);
+        for (source, events) in
+            [("hub", 2), ("harness", 1), ("log/east/operator", 2), ("log/west/operator", 2)]
+        {
+            assert_eq!(count(&records, source), events, "{source}");
+        }
+        assert!(records.iter().map(|record| record.seq).eq(1..=7));
+    }
+
+    #[test]
+    fn of_a_pair_that_serves_others_only_the_runs_own_part_is_taken() {
+        let records = merged(Some(["mine".to_owned()].into()));
+        for (source, events) in [("hub", 1), ("harness", 1), ("log/east/operator", 1)] {
+            assert_eq!(count(&records, source), events, "{source}");
+        }
+    }
+}

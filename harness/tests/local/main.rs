@@ -11,20 +11,19 @@
 
 mod failing;
 mod listening;
+#[path = "../own_main/mod.rs"]
+mod own_main;
 mod pods;
 mod stand_in;
 mod working;
 mod world;
 
-use harness::entry::{Helpers, intercept};
-use libtest_mimic::{Arguments, Failed, Trial};
+use harness::entry::Helpers;
+use libtest_mimic::{Failed, Trial};
 use world::World;
 
 fn main() {
-    intercept(&Helpers::new());
-    let args = Arguments::from_args();
-    let trials = [working::trials(), failing::trials(), pods::trials()].into_iter().flatten().collect();
-    libtest_mimic::run(&args, trials).exit();
+    own_main::run(&Helpers::new(), &[working::trials, failing::trials, pods::trials]);
 }
 
 /// One test, in a folder and with a launcher of its own. Whatever it started is stopped at its end.
@@ -32,17 +31,14 @@ fn trial<F>(name: &str, body: fn(World) -> F) -> Trial
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    Trial::test(name, move || {
-        let runtime = tokio::runtime::Runtime::new().map_err(Failed::from)?;
-        runtime.block_on(async move {
-            let world = World::new().await?;
-            let launcher = world.launcher.clone();
-            let folder = world.folder.clone();
-            let result = tokio::spawn(body(world)).await;
-            launcher.stop_all(std::time::Duration::ZERO).await;
-            drop(folder);
-            result.map_err(|panicked| Failed::from(panic_text(panicked)))
-        })
+    own_main::trial(name, move || async move {
+        let world = World::new().await?;
+        let launcher = world.launcher.clone();
+        let folder = world.folder.clone();
+        let result = tokio::spawn(body(world)).await;
+        launcher.stop_all(std::time::Duration::ZERO).await;
+        drop(folder);
+        result.map_err(|panicked| Failed::from(panic_text(panicked)))
     })
 }
 

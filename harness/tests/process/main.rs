@@ -8,25 +8,25 @@
 )]
 
 mod launching;
+#[path = "../own_main/mod.rs"]
+mod own_main;
 mod parent;
 mod stopping;
 
 use std::{path::Path, time::Duration};
 
 use harness::{
-    entry::{Helpers, intercept},
+    entry::Helpers,
     process::{Launch, Launcher, Marker, ProcessIdentity},
 };
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::Trial;
 
 /// No test waits longer than this for anything.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 fn main() {
-    intercept(&Helpers::new().with(parent::COMMAND, parent::run));
-    let args = Arguments::from_args();
-    let trials = [launching::trials(), stopping::trials(), parent::trials()].into_iter().flatten().collect();
-    libtest_mimic::run(&args, trials).exit();
+    let helpers = Helpers::new().with(parent::COMMAND, parent::run);
+    own_main::run(&helpers, &[launching::trials, stopping::trials, parent::trials]);
 }
 
 /// One test: an asynchronous body with a launcher and its folder.
@@ -34,9 +34,9 @@ fn trial<F>(name: &str, body: fn(Launcher, tempfile::TempDir) -> F) -> Trial
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    Trial::test(name, move || {
-        let folder = tempfile::tempdir().map_err(Failed::from)?;
-        runtime().block_on(async move { body(launcher(folder.path()), folder).await });
+    own_main::trial(name, move || async move {
+        let folder = tempfile::tempdir()?;
+        body(launcher(folder.path()), folder).await;
         Ok(())
     })
 }

@@ -14,12 +14,14 @@ mod failing;
 mod holding;
 mod killing;
 mod leftovers;
+#[path = "../own_main/mod.rs"]
+mod own_main;
 mod scene;
 mod soak;
 mod taking_down;
 
-use harness::entry::{Helpers, intercept};
-use libtest_mimic::{Arguments, Failed, Trial};
+use harness::entry::Helpers;
+use libtest_mimic::Trial;
 use scene::Scene;
 
 fn main() {
@@ -28,18 +30,16 @@ fn main() {
         .with(dummy::PART, dummy::part)
         .with(client::COMMAND, client::run)
         .with(soak::COMMAND, soak::run);
-    intercept(&helpers);
-    let args = Arguments::from_args();
-    let trials = [
-        holding::trials(),
-        failing::trials(),
-        killing::trials(),
-        taking_down::trials(),
-        leftovers::trials(),
-        builds::trials(),
-        soak::trials(),
+    let tests = [
+        holding::trials,
+        failing::trials,
+        killing::trials,
+        taking_down::trials,
+        leftovers::trials,
+        builds::trials,
+        soak::trials,
     ];
-    libtest_mimic::run(&args, trials.into_iter().flatten().collect()).exit();
+    own_main::run(&helpers, &tests);
 }
 
 /// One test: an asynchronous body in a scene of its own.
@@ -47,9 +47,8 @@ fn trial<F>(name: &str, body: fn(Scene) -> F) -> Trial
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    Trial::test(name, move || {
-        let scene = Scene::new().map_err(Failed::from)?;
-        runtime().block_on(body(scene));
+    own_main::trial(name, move || async move {
+        body(Scene::new()?).await;
         Ok(())
     })
 }

@@ -9,17 +9,16 @@
 
 mod building;
 mod failing;
+#[path = "../own_main/mod.rs"]
+mod own_main;
 mod pretence;
 
-use harness::entry::{Helpers, intercept};
-use libtest_mimic::{Arguments, Failed, Trial};
+use harness::entry::Helpers;
+use libtest_mimic::Trial;
 use pretence::Pretence;
 
 fn main() {
-    intercept(&Helpers::new());
-    let args = Arguments::from_args();
-    let trials = [building::trials(), failing::trials()].into_iter().flatten().collect();
-    libtest_mimic::run(&args, trials).exit();
+    own_main::run(&Helpers::new(), &[building::trials, failing::trials]);
 }
 
 /// One test, with a Go whose `build` is the shell script `build`; `$out` is the file that it is to make.
@@ -27,9 +26,8 @@ fn trial<F>(name: &str, build: &'static str, body: fn(Pretence) -> F) -> Trial
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    Trial::test(name, move || {
-        let runtime = tokio::runtime::Runtime::new().map_err(Failed::from)?;
-        runtime.block_on(async move { body(Pretence::new("go1.26.0", build)).await });
+    own_main::trial(name, move || async move {
+        body(Pretence::new("go1.26.0", build)).await;
         Ok(())
     })
 }

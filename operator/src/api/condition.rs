@@ -9,6 +9,8 @@ pub const READY: &str = "Ready";
 pub const LAYOUT_WRITER: &str = "LayoutWriter";
 /// Whether this Follower has work that only a Writer may do.
 pub const AWAITING_LAYOUT_WRITER: &str = "AwaitingLayoutWriter";
+/// Whether all roles of a cluster that was asked to drain are gone; absent unless it was.
+pub const STORAGE_DRAIN_READY: &str = "StorageDrainReady";
 /// Whether the nodes have the replication factor of the spec; absent while they do.
 pub const REPLICATION_FACTOR: &str = "ReplicationFactor";
 /// Somebody else writes the layout; absent without evidence.

@@ -58,6 +58,25 @@ pub fn storage_ordinal(cluster: &str, node: &str) -> Option<usize> {
     node.strip_prefix(cluster)?.strip_prefix("-storage-")?.parse().ok()
 }
 
+/// The name of the gateway node with this ordinal of a gateway tier.
+///
+/// ```
+/// assert_eq!(garage_operator::api::naming::gateway_node("garage", 0), "garage-gateway-0");
+/// ```
+pub fn gateway_node(cluster: &str, ordinal: usize) -> String {
+    format!("{cluster}-gateway-{ordinal}")
+}
+
+/// The ordinal in the name of an Auto gateway node; `None` for any other name.
+pub fn gateway_ordinal(cluster: &str, node: &str) -> Option<usize> {
+    node.strip_prefix(cluster)?.strip_prefix("-gateway-")?.parse().ok()
+}
+
+/// The Service of the gateway tier of a cluster.
+pub fn gateway_service(cluster: &str) -> String {
+    format!("{cluster}-gateway")
+}
+
 /// The headless Service that gives the pods of a cluster their names.
 pub fn headless_service(cluster: &str) -> String {
     format!("{cluster}-headless")

@@ -15,3 +15,4 @@ pub mod roles;
 pub mod run;
 pub mod scope;
 pub mod secrets;
+pub mod watch_backoff;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::NamespaceResourceScope;
 use kube::runtime::Controller;
 use kube::runtime::controller::{self, Action, Config};
@@ -27,9 +28,11 @@ use super::locks::LayoutLocks;
 use super::node;
 use super::pace::Paces;
 use super::roles::WatchedRoles;
+use super::watch_backoff::WatchBackoff;
 use crate::api::naming;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
+use crate::decision::assignment::drains;
 use crate::guard::LayoutGuard;
 use crate::metrics::Metrics;
 
@@ -99,6 +102,7 @@ fn watch_cluster(controller: Controller<GarageCluster>, api: &Scope) -> Controll
     controller
         .owns(api.of::<Service>(), ours())
         .owns(api.of::<ConfigMap>(), ours())
+        .owns(api.of::<PodDisruptionBudget>(), ours())
         .watches(api.of::<GarageNode>(), watcher::Config::default(), |node: GarageNode| {
             node.namespace().map(|namespace| ObjectRef::new(&node.spec.cluster_ref.name).within(&namespace))
         })
@@ -143,8 +147,8 @@ fn nodes_of(nodes: &Store<GarageNode>, cluster: &GarageCluster) -> Vec<ObjectRef
 #[derive(Default)]
 struct SeenGenerations(Mutex<BTreeMap<String, News>>);
 
-/// Generation, layout version, phase of a factor migration.
-type News = (i64, i64, Option<String>);
+/// Generation, layout version, phase of a factor migration, and whether the cluster drains.
+type News = (i64, i64, Option<String>, bool);
 
 impl SeenGenerations {
     fn is_new(&self, cluster: &GarageCluster) -> bool {
@@ -152,7 +156,7 @@ impl SeenGenerations {
         let layout = status.and_then(|status| status.layout_version).unwrap_or(0);
         let migration = status.and_then(|status| status.factor_migration.as_ref());
         let phase = migration.map(|migration| migration.phase.clone());
-        let news = (cluster.metadata.generation.unwrap_or(0), layout, phase);
+        let news = (cluster.metadata.generation.unwrap_or(0), layout, phase, drains(cluster));
         let key = cluster.uid().unwrap_or_default();
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert(key, news.clone()) != Some(news)
@@ -190,6 +194,7 @@ async fn drive<K, F>(
         }
     };
     controller
+        .trigger_backoff(WatchBackoff::default())
         .graceful_shutdown_on(stop.cancelled_owned())
         .run(
             observed,

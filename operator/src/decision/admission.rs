@@ -1,9 +1,12 @@
 //! Whether a change of a `GarageCluster` is admitted (design record "Immutability and transitions", operator contract
 //! §4.2 "Freezes"). The same rules hold for every served version.
 
-use super::factor_migration::is_in_flight;
+use kube::ResourceExt;
+
+use super::factor_migration::{Wish, factor, in_flight, is_in_flight};
 use super::spec_rules::{objections, self_connections};
 use crate::api::layout::{LayoutPolicy, LayoutSiteRole};
+use crate::api::naming::PURGE_CLUSTER_LAYOUT;
 use crate::api::v1beta2::{GarageCluster, GarageClusterStatus};
 use crate::mutant::{self, Mutant};
 use crate::resources::auto_nodes::zone;
@@ -85,7 +88,38 @@ fn transition_refusal(old: &GarageCluster, new: &GarageCluster) -> Option<String
     if status.storage_rollout.is_some() && old.spec.storage != new.spec.storage {
         return Some("spec.storage is frozen while status.storageRollout is recorded".to_owned());
     }
-    immutable_refusal(old, new)
+    immutable_refusal(old, new).or_else(|| migration_refusal(old, new, after))
+}
+
+/// The replication factor of a layout changes by a migration only; while one is in flight, what it depends on is frozen. A
+/// Follower is only warned.
+fn migration_refusal(old: &GarageCluster, new: &GarageCluster, role: LayoutSiteRole) -> Option<String> {
+    let (before, after) = (&old.spec, &new.spec);
+    if let Some(migration) = in_flight(old) {
+        let same = before.storage == after.storage
+            && before.gateway == after.gateway
+            && before.replication == after.replication
+            && before.remote_clusters == after.remote_clusters;
+        return (!same).then(|| {
+            let phase = &migration.phase;
+            format!("storage, gateway, replication and remoteClusters are frozen while status.factorMigration is in phase {phase}")
+        });
+    }
+    let wanted = after.replication.factor;
+    let laid_out =
+        old.status.as_ref().and_then(|status| status.layout_version).is_some_and(|version| version > 0);
+    let free = !laid_out || before.replication.factor == wanted || factor(old) == wanted;
+    if free || role == LayoutSiteRole::Follower {
+        return None;
+    }
+    let asked = new.annotations().get(PURGE_CLUSTER_LAYOUT).and_then(|value| Wish::parse(value).ok());
+    (asked.map(|wish| wish.factor) != Some(wanted)).then(|| {
+        format!(
+            "replication.factor: a layout keeps its factor {}; to migrate, set the annotation {PURGE_CLUSTER_LAYOUT}: \
+             factor={wanted} in the same update",
+            factor(old)
+        )
+    })
 }
 
 fn immutable_refusal(old: &GarageCluster, new: &GarageCluster) -> Option<String> {

@@ -169,3 +169,55 @@ fn a_federated_cluster_is_deleted_only_with_a_declared_policy(
     old.spec.deletion_policy = policy;
     assert_eq!(admit(Change::Delete(&old)).refusal.is_none(), admitted);
 }
+
+/// A standalone cluster with a layout of factor 3.
+fn laid_out(factor: u32, annotation: Option<&str>, role: Option<LayoutSiteRole>) -> GarageCluster {
+    let mut cluster = recorded(
+        role,
+        GarageClusterStatus {
+            layout_version: Some(4),
+            replication_factor: Some(3),
+            ..GarageClusterStatus::default()
+        },
+    );
+    cluster.spec.replication.factor = factor;
+    let value =
+        annotation.map(|value| ("garage.rajsingh.info/purge-cluster-layout".to_owned(), value.to_owned()));
+    cluster.metadata.annotations = Some(value.into_iter().collect());
+    cluster
+}
+
+#[rstest]
+#[case(2, None, None, Some("factor=2 in the same update"))]
+#[case(2, Some("factor=1"), None, Some("factor=2 in the same update"))]
+#[case(2, Some("factor=2"), None, None)]
+#[case(2, Some("factor=2,force"), None, None)]
+#[case(2, None, Some(Follower), None)]
+#[case(3, None, None, None)]
+fn the_factor_of_a_layout_changes_with_the_annotation_only(
+    #[case] factor: u32,
+    #[case] annotation: Option<&str>,
+    #[case] role: Option<LayoutSiteRole>,
+    #[case] says: Option<&str>,
+) {
+    let (old, new) = (laid_out(3, None, role), laid_out(factor, annotation, role));
+    let refusal = admit(Change::Update { old: &old, new: &new }).refusal;
+    match says {
+        Some(part) => assert!(refusal.as_ref().unwrap().contains(part), "{refusal:?}"),
+        None => assert_eq!(refusal, None),
+    }
+}
+
+#[rstest]
+#[case("Purging", true)]
+#[case("Completed", false)]
+fn what_a_migration_depends_on_is_frozen_while_it_is_in_flight(#[case] phase: &str, #[case] frozen: bool) {
+    let mut old = laid_out(3, None, None);
+    let migration =
+        FactorMigrationStatus { phase: phase.into(), to_factor: Some(3), ..FactorMigrationStatus::default() };
+    old.status.as_mut().unwrap().factor_migration = Some(migration);
+    let mut new = old.clone();
+    new.spec.storage = Some(StorageTier { replicas: 9, ..StorageTier::default() });
+    let refusal = admit(Change::Update { old: &old, new: &new }).refusal;
+    assert_eq!(refusal.is_some_and(|why| why.contains("factorMigration")), frozen);
+}

@@ -6,6 +6,8 @@ use kube::ResourceExt;
 
 use super::factor_migration::factor;
 use super::mutation::Intent;
+use super::node_rules;
+use crate::api::federation::DeletionPolicy;
 use crate::api::naming;
 use crate::api::quantity::InvalidQuantity;
 use crate::api::replication::{Replication, ZoneRedundancyMode};
@@ -76,6 +78,18 @@ pub fn is_leaving(node: &GarageNode) -> bool {
         || node.annotations().get(naming::DRAIN).is_some_and(|value| value == "true")
 }
 
+/// Whether all nodes of the cluster are on their way out: it was asked to prepare for its deletion, and its roles are to
+/// leave the layout first (operator contract §5.5).
+pub fn drains(cluster: &GarageCluster) -> bool {
+    cluster.annotations().get(naming::DRAIN).is_some_and(|value| value == "true")
+        && cluster.spec.effective_deletion_policy() == DeletionPolicy::Drain
+}
+
+/// Whether the node is on its way out, by itself or with its cluster.
+pub fn leaves(cluster: &GarageCluster, node: &GarageNode) -> bool {
+    is_leaving(node) || drains(cluster)
+}
+
 /// What this cluster wants of the layout: the roles of its nodes, and no roles for those that are leaving.
 ///
 /// An identity that two nodes claim is left alone: nobody can say which of them is right.
@@ -93,9 +107,9 @@ pub fn intent(cluster: &GarageCluster, nodes: &[GarageNode]) -> Result<Intent, I
     };
     for (id, claimants) in claims {
         let [node] = claimants.as_slice() else { continue };
-        if is_leaving(node) {
+        if leaves(cluster, node) {
             intent.removals.insert(id);
-        } else {
+        } else if node_rules::refusal(&node.spec).is_none() {
             intent.roles.push(wanted_role(cluster, node, &id)?);
         }
     }
@@ -172,6 +186,7 @@ pub fn wanted_parameters(replication: &Replication) -> Option<LayoutParameters> 
 #[cfg(test)]
 mod tests {
     use super::{auto_capacity, collision, intent, wanted_role};
+    use crate::api::federation::DeletionPolicy;
     use crate::api::quantity::ByteQuantity;
     use crate::api::storage::{StorageTier, Volume};
     use crate::api::v1beta1::{External, GarageNode, GarageNodeSpec};
@@ -220,6 +235,22 @@ mod tests {
         let intent = intent(&cluster(), &[leaving]).unwrap();
         assert!(intent.roles.is_empty());
         assert!(intent.removals.contains(&"b".repeat(64)));
+    }
+
+    #[rstest]
+    #[case(Some(DeletionPolicy::Drain), 1)]
+    #[case(Some(DeletionPolicy::Destroy), 0)]
+    #[case(None, 0)]
+    fn a_cluster_that_drains_gives_up_all_its_roles(
+        #[case] policy: Option<DeletionPolicy>,
+        #[case] removals: usize,
+    ) {
+        let mut cluster = cluster();
+        cluster.spec.deletion_policy = policy;
+        cluster.metadata.annotations =
+            Some([("garage.rajsingh.info/drain".to_owned(), "true".to_owned())].into());
+        let intent = intent(&cluster, &[external("west-1", 'b')]).unwrap();
+        assert_eq!((intent.removals.len(), intent.roles.len()), (removals, 1 - removals));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Phase and conditions of a `GarageCluster` (operator contract §4.3).
 
 use super::awaiting::{WriterWork, verdicts};
-use crate::api::condition::{GATEWAY_TOMBSTONES, READY, REPLICATION_FACTOR, Verdict};
+use crate::api::condition::{GATEWAY_TOMBSTONES, READY, REPLICATION_FACTOR, STORAGE_DRAIN_READY, Verdict};
 use crate::api::layout::LayoutSiteRole;
 use crate::mutant::{self, Mutant};
 
@@ -28,6 +28,8 @@ pub struct ClusterFacts {
     pub unconnected: Vec<String>,
     /// Pods of an older revision are being replaced.
     pub rolling: bool,
+    /// The cluster was asked to drain: whether all its nodes are prepared.
+    pub drained: Option<bool>,
     /// A factor migration is in flight; says how far it is.
     pub migrating: Option<String>,
     /// The replication factor of the spec is not that of the nodes; says what to do.
@@ -75,6 +77,7 @@ pub fn is_settled(facts: &ClusterFacts) -> bool {
         && facts.unconnected.is_empty()
         && !facts.rolling
         && facts.migrating.is_none()
+        && facts.drained != Some(false)
 }
 
 /// All conditions of the cluster. Those of the layout role are stated only while the spec declares one.
@@ -83,6 +86,14 @@ pub fn conditions(facts: &ClusterFacts) -> Vec<Verdict> {
     if !facts.tombstones.is_empty() {
         let message = format!("stale gateway roles: {}", facts.tombstones.join(", "));
         conditions.push(Verdict::new(GATEWAY_TOMBSTONES, true, "PendingRemoval", message));
+    }
+    if let Some(drained) = facts.drained {
+        let (reason, message) = if drained {
+            ("Completed", "no node has a role any more: the cluster may be deleted")
+        } else {
+            ("Draining", "the roles of all nodes leave the layout")
+        };
+        conditions.push(Verdict::new(STORAGE_DRAIN_READY, drained, reason, message));
     }
     if let Some(drift) = &facts.factor_drift {
         conditions.push(Verdict::new(REPLICATION_FACTOR, false, "MigrationRequired", drift.as_str()));
@@ -98,7 +109,7 @@ fn ready(facts: &ClusterFacts) -> Verdict {
     if let Some(fault) = &facts.fault {
         return not("ReconcileFailed", fault.clone());
     }
-    if let Some(migrating) = &facts.migrating {
+    if let Some(migrating) = facts.migrating.as_ref().filter(|_| !facts.follows) {
         return not("FactorMigration", migrating.clone());
     }
     if !facts.pods_ready() {
@@ -174,6 +185,39 @@ mod tests {
         assert_eq!((ready.holds, ready.reason), (holds, reason));
         assert_eq!(phase(&facts), expected);
         assert!(!is_settled(&facts), "work that waits for the writer is looked at again soon");
+    }
+
+    #[rstest]
+    #[case(Some(Writer), "FactorMigration")]
+    #[case(Some(Follower), "ClusterReady")]
+    fn a_migration_makes_its_writer_unready_and_no_follower(
+        #[case] declared: Option<LayoutSiteRole>,
+        #[case] reason: &str,
+    ) {
+        let facts = ClusterFacts { migrating: Some("Purging".into()), ..facts(declared) };
+        assert_eq!(conditions(&facts)[0].reason, reason);
+        assert!(!is_settled(&facts));
+    }
+
+    #[rstest]
+    #[case(false, Holds::No, "Draining")]
+    #[case(true, Holds::Yes, "Completed")]
+    fn a_cluster_that_drains_says_how_far_it_is(
+        #[case] drained: bool,
+        #[case] holds: Holds,
+        #[case] reason: &str,
+    ) {
+        let facts = ClusterFacts { drained: Some(drained), ..facts(None) };
+        let verdict = &conditions(&facts)[1];
+        assert_eq!((verdict.kind, verdict.holds, verdict.reason), ("StorageDrainReady", holds, reason));
+        assert_eq!(is_settled(&facts), drained);
+    }
+
+    #[test]
+    fn a_factor_that_waits_for_its_migration_is_told_and_keeps_the_cluster_ready() {
+        let facts = ClusterFacts { factor_drift: Some("migrate".into()), ..facts(None) };
+        assert_eq!(kinds(&facts), ["Ready", "ReplicationFactor"]);
+        assert_eq!(conditions(&facts)[0].holds, Holds::Yes);
     }
 
     #[rstest]

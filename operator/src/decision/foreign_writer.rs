@@ -148,8 +148,10 @@ fn count(record: &mut LayoutWriterStatus, live: &Content, elsewhere: &[Elsewhere
         return;
     }
     let mut known = record.last_applied_version.max(record.baseline_version);
+    // Without any layout yet, one that arrives was there before these nodes joined it.
+    known = known.filter(|known| *known > 0 || record.last_applied_version.is_some());
     if mutant::is(Mutant::ForeignWriterFalseAlarm) {
-        known = known.or(Some(0));
+        known = known.or(Some(-1));
     }
     match known {
         // A version that another site holds already was applied before this one became the Writer.

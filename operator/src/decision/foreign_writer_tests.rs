@@ -39,6 +39,14 @@ fn a_version_that_another_site_held_already_arrives_later_without_being_evidence
 }
 
 #[test]
+fn a_layout_that_was_there_before_these_nodes_joined_it_is_no_evidence() {
+    let record = observe(None, Writer, Some(&content(0, "d0")), &[]);
+    let joined = observe(Some(&record), Writer, Some(&content(7, "d7")), &[]);
+    assert_eq!((reason(&joined), joined.baseline_version), (None, Some(7)));
+    assert_eq!(reason(&observe(Some(&joined), Writer, Some(&content(8, "d8")), &[])), Some(UNKNOWN_VERSION));
+}
+
+#[test]
 fn what_was_intended_and_is_live_was_applied_by_this_writer() {
     let record = intend(Some(&writer()), &content(4, "d4"), &content(5, "d5"));
     // A crash in between leaves the record as it is.

@@ -13,6 +13,7 @@ pub mod foreign_writer;
 pub mod import;
 pub mod mesh;
 pub mod mutation;
+pub mod node_rules;
 pub mod node_state;
 pub mod operations;
 pub mod ownership;

@@ -31,6 +31,16 @@ pub fn objections(spec: &GarageClusterSpec) -> Vec<String> {
             "connectTo and storage exclude each other: a cluster with storage owns its layout".to_owned(),
         );
     }
+    if let Some(connect) = &spec.connect_to
+        && spec.gateway.is_some()
+        && spec.network.rpc_secret_ref.is_none()
+        && connect.rpc_secret_ref.is_none()
+    {
+        found.push(
+            "connectTo.rpcSecretRef: a gateway tier needs the RPC secret of the cluster it belongs to"
+                .to_owned(),
+        );
+    }
     if let Some(tier) = &spec.storage
         && let Some(Err(invalid)) =
             tier.data.as_ref().and_then(|data| data.size.as_ref()).map(ByteQuantity::bytes)
@@ -52,6 +62,12 @@ pub fn self_connections(spec: &GarageClusterSpec, local_zone: &str) -> Vec<Strin
 fn remote_objections(spec: &GarageClusterSpec) -> Vec<String> {
     let (mut names, mut zones, mut found) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for remote in &spec.remote_clusters {
+        if remote.connection.admin_api_endpoint.starts_with("https:") {
+            found.push(format!(
+                "remoteClusters {:?}: an adminApiEndpoint with https is not supported; use http inside the mesh",
+                remote.name
+            ));
+        }
         if !names.insert(&remote.name) {
             found.push(format!("remoteClusters: the name {:?} is there twice", remote.name));
         }

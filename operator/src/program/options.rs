@@ -84,7 +84,7 @@ pub enum Command {
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own on the command line")]
 pub struct RunOptions {
     /// Kubeconfig; otherwise KUBECONFIG, the ServiceAccount of the pod, or the user's own.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, env = "OPERATOR_KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
     /// Only one of several replicas acts.
     #[arg(long, env = "LEADER_ELECT", default_value_t = true, action = ArgAction::Set, num_args = 0..=1,
@@ -106,7 +106,13 @@ pub struct RunOptions {
     #[arg(long, env = "POD_NAMESPACE", value_name = "NAMESPACE", hide = true)]
     pub pod_namespace: Option<String>,
     /// Namespaces to watch, separated by commas; all when empty.
-    #[arg(long, env = "WATCH_NAMESPACE", value_delimiter = ',', value_name = "NAMESPACE,…")]
+    #[arg(
+        long,
+        visible_alias = "namespace",
+        env = "WATCH_NAMESPACE",
+        value_delimiter = ',',
+        value_name = "NAMESPACE,…"
+    )]
     pub watch_namespaces: Vec<String>,
     /// DNS domain of Services.
     #[arg(long, env = "CLUSTER_DOMAIN", default_value = "cluster.local")]
@@ -133,17 +139,17 @@ pub struct RunOptions {
     #[arg(long, env = "MUTANT", value_enum, value_name = "NAME")]
     pub mutant: Option<crate::mutant::Mutant>,
     /// Where /metrics listens; 0 turns it off.
-    #[arg(long, env = "METRICS_BIND_ADDRESS", default_value = ":8080", value_parser = bind)]
+    #[arg(long, visible_alias = "metrics-bind", env = "METRICS_BIND_ADDRESS", default_value = ":8080", value_parser = bind)]
     pub metrics_bind_address: Bind,
     /// Serve /metrics over HTTPS with token review. Not supported: the port belongs behind a NetworkPolicy.
     #[arg(long, env = "METRICS_SECURE", default_value_t = false, action = ArgAction::Set, num_args = 0..=1,
           require_equals = true, default_missing_value = "true")]
     pub metrics_secure: bool,
     /// Where /healthz and /readyz listen; 0 turns them off.
-    #[arg(long, env = "HEALTH_PROBE_BIND_ADDRESS", default_value = ":8081", value_parser = bind)]
+    #[arg(long, visible_alias = "health-probe-bind", env = "HEALTH_PROBE_BIND_ADDRESS", default_value = ":8081", value_parser = bind)]
     pub health_probe_bind_address: Bind,
     /// Where the admission and conversion webhooks listen; 0 turns them off.
-    #[arg(long, env = "WEBHOOK_BIND_ADDRESS", default_value = "0", value_parser = bind)]
+    #[arg(long, visible_alias = "webhook-bind", env = "WEBHOOK_BIND_ADDRESS", default_value = "0", value_parser = bind)]
     pub webhook_bind_address: Bind,
     /// Base URL under which the API server reaches the webhooks; the Service garage-operator-webhook when absent.
     #[arg(long, env = "WEBHOOK_URL", value_name = "URL")]
@@ -160,6 +166,15 @@ pub struct RunOptions {
     /// Format of the logs.
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+    /// Deadline of a read of the admin API.
+    #[arg(long, env = "ADMIN_READ_DEADLINE", default_value = "5s", value_parser = duration)]
+    pub admin_read_deadline: Duration,
+    /// Deadline of a read of another site's admin API.
+    #[arg(long, env = "ADMIN_REMOTE_DEADLINE", default_value = "3s", value_parser = duration)]
+    pub admin_remote_deadline: Duration,
+    /// Deadline of a write to the admin API.
+    #[arg(long, env = "ADMIN_WRITE_DEADLINE", default_value = "90s", value_parser = duration)]
+    pub admin_write_deadline: Duration,
     /// Longest that one reconcile may take.
     #[arg(long, env = "RECONCILE_DEADLINE", default_value = "3m", value_parser = duration)]
     pub reconcile_deadline: Duration,
@@ -250,7 +265,11 @@ impl RunOptions {
                 short: self.requeue_short,
                 long: self.requeue_long,
             },
-            deadlines: Deadlines::default(),
+            deadlines: Deadlines {
+                read: self.admin_read_deadline,
+                remote: self.admin_remote_deadline,
+                write: self.admin_write_deadline,
+            },
             concurrency: self.max_concurrent_reconciles,
             reconcile_deadline: self.reconcile_deadline,
             drain_block_proof: self.drain_block_proof,
@@ -284,6 +303,25 @@ mod tests {
         ]);
         assert_eq!(options.run.objection(), None);
         assert!(options.run.leader_elect);
+    }
+
+    #[test]
+    fn every_option_has_an_environment_variable() {
+        use clap::CommandFactory;
+        let command = Options::command();
+        let bare: Vec<&str> = command
+            .get_arguments()
+            .filter(|argument| argument.get_env().is_none())
+            .map(|argument| argument.get_id().as_str())
+            .collect();
+        assert_eq!(bare, [] as [&str; 0]);
+    }
+
+    #[test]
+    fn the_short_names_of_options_are_understood() {
+        let options = parse(&["--namespace=a", "--metrics-bind=0", "--webhook-bind=0"]);
+        assert_eq!(options.run.scopes(), [Some("a".to_owned())]);
+        assert_eq!(options.run.metrics_bind_address, Bind::Off);
     }
 
     #[rstest]

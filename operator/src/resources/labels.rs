@@ -53,6 +53,11 @@ pub fn storage_selector(cluster: &str) -> Labels {
     ])
 }
 
+/// What the Service of the gateway tier selects.
+pub fn gateway_selector(cluster: &str) -> Labels {
+    labels(&[(naming::CLUSTER_LABEL, cluster), (naming::TIER_LABEL, "gateway")])
+}
+
 /// `storage` or `gateway`.
 pub fn tier(node: &GarageNode) -> &'static str {
     if node.spec.gateway { "gateway" } else { "storage" }

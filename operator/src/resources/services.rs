@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 
-use super::labels::{meta, storage_selector};
+use super::labels::{gateway_selector, meta, storage_selector};
 use crate::api::naming;
 use crate::api::network::WEB_PORT;
 use crate::api::v1beta2::GarageCluster;
@@ -35,6 +35,21 @@ pub fn api(cluster: &GarageCluster) -> Service {
                 port("admin", spec.admin.port()),
                 port("web", WEB_PORT),
             ]),
+            ..ServiceSpec::default()
+        }),
+        ..Service::default()
+    }
+}
+
+/// The Service of the gateway tier. It publishes ready gateways only.
+pub fn gateway(cluster: &GarageCluster) -> Service {
+    let (spec, name) = (&cluster.spec, cluster.name_any());
+    Service {
+        metadata: meta(cluster, naming::gateway_service(&name)),
+        spec: Some(ServiceSpec {
+            type_: Some("ClusterIP".to_owned()),
+            selector: Some(gateway_selector(&name)),
+            ports: Some(vec![port("s3", spec.s3_api.port()), port("web", WEB_PORT)]),
             ..ServiceSpec::default()
         }),
         ..Service::default()

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource,
-    ObjectFieldSelector, PersistentVolumeClaim, PersistentVolumeClaimSpec, PodSpec, PodTemplateSpec,
-    SecretKeySelector, Volume as PodVolume, VolumeMount, VolumeResourceRequirements,
+    ObjectFieldSelector, PersistentVolumeClaim, PersistentVolumeClaimSpec, PodSpec, PodTemplateSpec, Probe,
+    SecretKeySelector, TCPSocketAction, Volume as PodVolume, VolumeMount, VolumeResourceRequirements,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 
 use super::config;
@@ -133,9 +134,20 @@ fn container(cluster: &GarageCluster, node: &GarageNode, default_image: &str) ->
             port("admin", spec.admin.port()),
             port("web", WEB_PORT),
         ]),
+        readiness_probe: node.spec.gateway.then(serves_s3),
         resources: spec.storage.as_ref().and_then(|tier| tier.resources.clone()),
         volume_mounts: Some(mounts()),
         ..Container::default()
+    }
+}
+
+/// A gateway is ready once it takes S3 connections (operator contract §3.2).
+fn serves_s3() -> Probe {
+    Probe {
+        tcp_socket: Some(TCPSocketAction { port: IntOrString::String("s3".to_owned()), host: None }),
+        initial_delay_seconds: Some(2),
+        period_seconds: Some(5),
+        ..Probe::default()
     }
 }
 
@@ -187,7 +199,8 @@ fn environment(cluster: &GarageCluster, node: &GarageNode) -> Vec<EnvVar> {
         ..EnvVar::default()
     }];
     environment.extend(user_environment(cluster, node));
-    let (rpc_secret, rpc_key) = match &cluster.spec.network.rpc_secret_ref {
+    let connect = cluster.spec.connect_to.as_ref().and_then(|connect| connect.rpc_secret_ref.as_ref());
+    let (rpc_secret, rpc_key) = match cluster.spec.network.rpc_secret_ref.as_ref().or(connect) {
         Some(reference) => (reference.name.clone(), reference.key_or(RPC_SECRET_KEY).to_owned()),
         None => (naming::generated_rpc_secret(&name), RPC_SECRET_KEY.to_owned()),
     };

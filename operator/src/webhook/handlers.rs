@@ -8,14 +8,18 @@ use serde_json::{Value, json};
 use tracing::info;
 
 use super::review::{AdmissionRequest, AdmissionResponse, ConversionRequest, Review, envelope};
+use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::admission::{Change, admit};
 use crate::decision::conversion::{convert, forgotten_role};
+use crate::decision::node_rules::{change_refusal, refusal};
 
 /// Path of the conversion webhook.
 pub const CONVERT: &str = "/convert";
 /// Path of the validating webhook of `GarageClusters`.
 pub const VALIDATE: &str = "/validate/garageclusters";
+/// Path of the validating webhook of `GarageNodes`.
+pub const VALIDATE_NODES: &str = "/validate/garagenodes";
 /// Path of the mutating webhook of `GarageClusters`.
 pub const MUTATE: &str = "/mutate/garageclusters";
 
@@ -32,6 +36,12 @@ pub fn routes() -> Router {
         .route(
             VALIDATE,
             post(|Json(review): Json<Review<AdmissionRequest>>| async move { Json(validation(&review)) }),
+        )
+        .route(
+            VALIDATE_NODES,
+            post(
+                |Json(review): Json<Review<AdmissionRequest>>| async move { Json(node_validation(&review)) },
+            ),
         )
         .route(
             MUTATE,
@@ -82,6 +92,31 @@ fn judge(request: &AdmissionRequest) -> Result<crate::decision::admission::Admis
         ("DELETE", Some(old), _) => Ok(admit(Change::Delete(old))),
         (operation, ..) => Err(format!("a review of {operation} without its objects cannot be judged")),
     }
+}
+
+/// Answers a validating admission review of a `GarageNode`.
+pub fn node_validation(review: &Review<AdmissionRequest>) -> Value {
+    let request = &review.request;
+    let refusal = match (node(request.old_object.as_ref()), node(request.object.as_ref())) {
+        (Err(why), _) | (_, Err(why)) => Some(why),
+        (Ok(Some(old)), Ok(Some(new))) => change_refusal(&old, &new),
+        (Ok(None), Ok(Some(new))) => refusal(&new.spec),
+        (Ok(_), Ok(None)) => None,
+    };
+    let response = match refusal {
+        Some(refusal) => {
+            info!(operation = %request.operation, refusal = %refusal, "change of a GarageNode refused");
+            AdmissionResponse::refuse(&request.uid, refusal, Vec::new())
+        }
+        None => AdmissionResponse::allow(&request.uid, Vec::new()),
+    };
+    envelope(review, &response)
+}
+
+fn node(object: Option<&Value>) -> Result<Option<GarageNode>, String> {
+    let object = object.filter(|object| !object.is_null());
+    let read = |object: &Value| serde_json::from_value(object.clone());
+    object.map(read).transpose().map_err(|error| format!("the GarageNode cannot be read: {error}"))
 }
 
 /// Both versions have the same fields, so that either is read as the stored one.

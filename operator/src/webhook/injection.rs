@@ -11,7 +11,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use tracing::info;
 
-use super::handlers::{CONVERT, MUTATE, VALIDATE};
+use super::handlers::{CONVERT, MUTATE, VALIDATE, VALIDATE_NODES};
 
 /// Name of the definition that is converted.
 pub const DEFINITION: &str = "garageclusters.garage.rajsingh.info";
@@ -78,21 +78,24 @@ pub async fn inject(client: &Client, location: &Location, authority: &str) -> Re
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     if let Some(found) = validating.get_opt(CONFIGURATION).await? {
         let names = found.webhooks.iter().flatten().map(|webhook| webhook.name.clone());
-        let patch = webhooks(names, &location.client_config(VALIDATE, authority));
+        let patch = webhooks(names, |name| {
+            let nodes = name.starts_with("garagenodes.");
+            location.client_config(if nodes { VALIDATE_NODES } else { VALIDATE }, authority)
+        });
         validating.patch(CONFIGURATION, &PatchParams::default(), &Patch::Strategic(patch)).await?;
     }
     let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
     if let Some(found) = mutating.get_opt(CONFIGURATION).await? {
         let names = found.webhooks.iter().flatten().map(|webhook| webhook.name.clone());
-        let patch = webhooks(names, &location.client_config(MUTATE, authority));
+        let patch = webhooks(names, |_| location.client_config(MUTATE, authority));
         mutating.patch(CONFIGURATION, &PatchParams::default(), &Patch::Strategic(patch)).await?;
     }
     Ok(())
 }
 
-fn webhooks(names: impl Iterator<Item = String>, client_config: &Value) -> Value {
-    let entries: Vec<Value> =
-        names.map(|name| json!({ "name": name, "clientConfig": client_config })).collect();
+fn webhooks(names: impl Iterator<Item = String>, client_config: impl Fn(&str) -> Value) -> Value {
+    let entry = |name: String| json!({ "clientConfig": client_config(&name), "name": name });
+    let entries: Vec<Value> = names.map(entry).collect();
     json!({ "webhooks": entries })
 }
 

@@ -13,12 +13,17 @@
     reason = "tests; this target has a main of its own"
 )]
 
+mod admission;
+#[cfg(feature = "crash-after-write")]
+mod crash;
+mod faults;
 mod matrix;
+#[allow(dead_code, reason = "some of it is for the benchmark alone")]
 mod stage;
 
 use std::process::ExitCode;
 
-use libtest_mimic::Arguments;
+use libtest_mimic::{Arguments, Trial};
 
 /// Tests mostly wait for each other's programs: more of them than cores run at once.
 const AT_ONCE: usize = 6;
@@ -27,6 +32,18 @@ fn main() -> ExitCode {
     stage::intercept();
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(AT_ONCE);
-    let trials = matrix::trials();
+    let trials = [matrix::trials(), admission::trials(), faults::trials(), crash_trials()];
+    let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// They need an operator that can be told when to die.
+#[cfg(feature = "crash-after-write")]
+fn crash_trials() -> Vec<Trial> {
+    crash::trials()
+}
+
+#[cfg(not(feature = "crash-after-write"))]
+fn crash_trials() -> Vec<Trial> {
+    Vec::new()
 }

@@ -249,7 +249,7 @@ pub struct ReplayArgs {
     #[arg(long)]
     pub run: bool,
     /// How often they are run, each time on a fresh pair.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "run", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "run", value_parser = clap::value_parser!(u32).range(1..))]
     pub tries: u32,
     /// Run them with this operator instead of the one that was used.
     #[arg(long, value_name = "PATH", requires = "run", env = "ONEWRITER_OPERATOR_BIN")]

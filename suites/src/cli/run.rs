@@ -210,10 +210,10 @@ pub(super) async fn once(
     if let Err(error) = ended {
         let message =
             format!("taking the pair down: {}; `onewriter down` removes what is left", chain(&error));
-        verdict.add_problem(Problem::new(Exit::Internal, message));
+        verdict.add_problem(Problem::new(Exit::Internal, message).in_teardown());
     }
     if let Some(exit) = interrupts.heard().filter(|_| verdict.problems.is_empty()) {
-        verdict.add_problem(Problem::new(exit, "the run was interrupted while it ended"));
+        verdict.add_problem(Problem::new(exit, "the run was interrupted while it ended").in_teardown());
     }
     verdict.durations_ms.insert("total".to_owned(), millis(started.elapsed()));
     finish(args, directory, verdict)

@@ -10,7 +10,7 @@ use super::super::scope;
 use super::rpc_secret;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::spec_rules::objections;
-use crate::resources::auto_nodes::{storage, surplus};
+use crate::resources::auto_nodes::{gateways, storage, surplus};
 use crate::resources::{config, disruption_budget, services};
 
 /// Makes the objects of the cluster what its spec says. Answers what is wrong with the spec if it makes no sense.
@@ -21,11 +21,20 @@ pub(super) async fn ensure(
     let client = &context.client;
     let objections = objections(&cluster.spec);
     let fault = (!objections.is_empty()).then(|| objections.join("; "));
+    if cluster.spec.storage.is_some() || cluster.spec.gateway.is_some() {
+        rpc_secret::ensure(client, cluster).await?;
+        apply::ensure(client, &config::config_map(cluster)).await?;
+    }
+    if cluster.spec.gateway.is_some() {
+        apply::ensure(client, &services::gateway(cluster)).await?;
+    }
+    for node in &gateways(cluster) {
+        apply::ensure(client, node).await?;
+    }
     if cluster.spec.storage.is_none() {
+        retire_surplus(context, cluster).await?;
         return Ok(fault);
     }
-    rpc_secret::ensure(client, cluster).await?;
-    apply::ensure(client, &config::config_map(cluster)).await?;
     apply::ensure(client, &services::api(cluster)).await?;
     apply::ensure(client, &services::headless(cluster)).await?;
     if let Some(budget) = disruption_budget::budget(cluster) {

@@ -17,7 +17,9 @@ use crate::api::naming::PURGE_CLUSTER_LAYOUT;
 use crate::api::observed::{GatewayTombstone, StorageDrainStatus};
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
-use crate::decision::assignment::{WantedRole, identity, intent, is_leaving, is_managed, wanted_parameters};
+use crate::decision::assignment::{
+    WantedRole, drains, identity, intent, is_managed, leaves, wanted_parameters,
+};
 use crate::decision::awaiting::WriterWork;
 use crate::decision::cluster_state::ClusterFacts;
 use crate::decision::factor_migration::{factor, hold, in_flight};
@@ -29,7 +31,7 @@ use crate::garage::{
 };
 use crate::guard::RoleDecision;
 use crate::mutant::{self, Mutant};
-use crate::resources::auto_nodes::storage_replicas;
+use crate::resources::auto_nodes::{gateway_replicas, storage_replicas};
 
 /// Everything the status is made of.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,7 +86,8 @@ pub(super) async fn observe(
     let pods = scope::pods(&context.client, cluster).await?;
     let mut picture = count(cluster, &nodes, &pods);
     picture.facts.fault = fault;
-    picture.storage_drain = nodes.iter().find_map(storage_drain);
+    picture.storage_drain = nodes.iter().find_map(|node| storage_drain(cluster, node));
+    picture.facts.drained = drained(cluster, &nodes);
     let shown = mutant::is(Mutant::AbsentShowsRole).then_some(LayoutSiteRole::Writer);
     picture.facts.declared = decision.declared().or(shown);
     picture.facts.follows = decision.effective() == LayoutSiteRole::Follower;
@@ -100,7 +103,7 @@ pub(super) async fn observe(
     picture.steady = scope::steady(&nodes, &pods).map(str::to_owned);
     picture.pods = pods;
     let layout = picture.garage.as_ref().map(|garage| &garage.layout);
-    picture.facts.without_role = without_role(&nodes, layout);
+    picture.facts.without_role = without_role(cluster, &nodes, layout);
     picture.replication_drift = layout.and_then(|layout| replication_drift(cluster, layout));
     picture.tombstones = match &picture.garage {
         Some(view) => stale_gateways(cluster, &nodes, &view.status, context.settings.tombstone_age.as_secs()),
@@ -122,7 +125,7 @@ pub(super) async fn observe(
         let unfinished = picture.facts.migrating.clone();
         picture.facts.work = WriterWork {
             without_role: picture.facts.without_role.clone(),
-            role_removals: role_removals(&nodes, layout),
+            role_removals: role_removals(cluster, &nodes, layout),
             tombstones: picture.facts.tombstones.clone(),
             replication_drift: drift.or(unfinished),
         };
@@ -131,9 +134,9 @@ pub(super) async fn observe(
 }
 
 /// The drain of a node, as the status of its cluster tells it. A Follower's node has none.
-fn storage_drain(node: &GarageNode) -> Option<StorageDrainStatus> {
+fn storage_drain(cluster: &GarageCluster, node: &GarageNode) -> Option<StorageDrainStatus> {
     let status = node.status.as_ref()?;
-    let proof = status.drain.as_ref().filter(|_| is_leaving(node))?;
+    let proof = status.drain.as_ref().filter(|_| leaves(cluster, node))?;
     let message = find(&status.conditions, DRAIN_PREPARED).map(|condition| condition.message.clone());
     Some(StorageDrainStatus {
         node: node.name_any(),
@@ -145,6 +148,15 @@ fn storage_drain(node: &GarageNode) -> Option<StorageDrainStatus> {
     })
 }
 
+/// For a cluster that was asked to drain: whether all its nodes are prepared.
+fn drained(cluster: &GarageCluster, nodes: &[GarageNode]) -> Option<bool> {
+    let prepared = |node: &GarageNode| {
+        let conditions = node.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        find(conditions, DRAIN_PREPARED).is_some_and(|condition| condition.status == "True")
+    };
+    drains(cluster).then(|| nodes.iter().all(prepared))
+}
+
 /// Managed nodes that stay.
 fn staying(nodes: &[GarageNode]) -> impl Iterator<Item = &GarageNode> {
     nodes.iter().filter(|node| is_managed(node) && node.metadata.deletion_timestamp.is_none())
@@ -153,9 +165,13 @@ fn staying(nodes: &[GarageNode]) -> impl Iterator<Item = &GarageNode> {
 fn count(cluster: &GarageCluster, nodes: &[GarageNode], pods: &BTreeMap<String, Pod>) -> Picture {
     let ready = |node: &&GarageNode| pods.get(&node.name_any()).is_some_and(is_ready);
     let storage = |node: &&GarageNode| !node.spec.gateway;
+    let wanted = staying(nodes).count().max(storage_replicas(cluster) + gateway_replicas(cluster));
+    // A node that still runs while its role is awaited to go stands in for the one that will replace it.
+    let deleted = nodes.iter().filter(|node| is_managed(node) && node.metadata.deletion_timestamp.is_some());
+    let standing_in = deleted.filter(ready).count().min(wanted - staying(nodes).count());
     let facts = ClusterFacts {
-        wanted: staying(nodes).count().max(storage_replicas(cluster)),
-        ready: staying(nodes).filter(ready).count(),
+        wanted,
+        ready: staying(nodes).filter(ready).count() + standing_in,
         ..ClusterFacts::default()
     };
     Picture {
@@ -221,14 +237,22 @@ fn has_role(node: &GarageNode, layout: Option<&ClusterLayout>) -> bool {
 }
 
 /// Managed nodes that should have a role and have none.
-fn without_role(nodes: &[GarageNode], layout: Option<&ClusterLayout>) -> Vec<String> {
-    let staying = staying(nodes).filter(|node| !is_leaving(node));
+fn without_role(
+    cluster: &GarageCluster,
+    nodes: &[GarageNode],
+    layout: Option<&ClusterLayout>,
+) -> Vec<String> {
+    let staying = staying(nodes).filter(|node| !leaves(cluster, node));
     staying.filter(|node| !has_role(node, layout)).map(ResourceExt::name_any).collect()
 }
 
 /// Managed nodes that should have no role and still have one.
-fn role_removals(nodes: &[GarageNode], layout: Option<&ClusterLayout>) -> Vec<String> {
-    let leaving = nodes.iter().filter(|node| is_managed(node) && is_leaving(node));
+fn role_removals(
+    cluster: &GarageCluster,
+    nodes: &[GarageNode],
+    layout: Option<&ClusterLayout>,
+) -> Vec<String> {
+    let leaving = nodes.iter().filter(|node| is_managed(node) && leaves(cluster, node));
     leaving.filter(|node| has_role(node, layout)).map(ResourceExt::name_any).collect()
 }
 

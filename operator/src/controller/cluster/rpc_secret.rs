@@ -16,7 +16,8 @@ use crate::resources::labels::meta;
 
 /// Creates the Secret once; an existing one is never touched.
 pub(super) async fn ensure(client: &Client, cluster: &GarageCluster) -> Result<(), ReconcileError> {
-    if cluster.spec.network.rpc_secret_ref.is_some() {
+    let connect = cluster.spec.connect_to.as_ref().and_then(|connect| connect.rpc_secret_ref.as_ref());
+    if cluster.spec.network.rpc_secret_ref.is_some() || connect.is_some() {
         return Ok(());
     }
     let name = naming::generated_rpc_secret(&cluster.name_any());

@@ -23,7 +23,8 @@ use super::roles;
 use crate::api::naming::NODE_FINALIZER;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
-use crate::decision::assignment::{is_leaving, is_managed};
+use crate::decision::assignment::{is_managed, leaves};
+use crate::decision::node_rules;
 use crate::decision::node_state::{Obstacle, is_settled};
 use crate::guard::LayoutAuthority;
 use crate::mutant::{self, Mutant};
@@ -95,6 +96,9 @@ async fn observe(
         let obstacle = Obstacle::pending("ClusterDeleting", "the GarageCluster is being deleted");
         return Ok(Observation::obstructed(obstacle));
     }
+    if let Some(why) = node_rules::refusal(&node.spec).filter(|_| !leaves(cluster, node)) {
+        return Ok(Observation::obstructed(Obstacle::failed("SpecRejected", why)));
+    }
     let authority = authority_of(context, cluster);
     let found = if is_managed(node) {
         workload::ensure(context, cluster, node, authority.decision()).await?;
@@ -107,7 +111,7 @@ async fn observe(
         Err(obstacle) => return Ok(Observation::obstructed(obstacle)),
     };
     identity::record(context, node, &found).await?;
-    if is_leaving(node) {
+    if leaves(cluster, node) {
         return removal::advance(context, cluster, node).await;
     }
     garage::reconcile(context, cluster, node, found, &authority).await

@@ -7,12 +7,16 @@
 //! | [`removing`] | scale-down, drain, deletion of nodes and clusters, orphans |
 //! | [`gateways`] | stale gateway roles, `autoApply`, gateways of another owner |
 //! | [`annotations`] | `revert-layout`, `skip-dead-nodes`, `purge-cluster-layout` |
+//! | [`migrating`] | replication factor, second writer |
 //! | [`replication`] | zone redundancy |
+//! | [`handover`] | one writer, then the other, and nobody tells of a foreign one |
 //! | [`transitions`] | promotion, demotion |
 
 mod annotations;
 mod assigning;
 mod gateways;
+mod handover;
+mod migrating;
 mod removing;
 mod replication;
 mod running;
@@ -31,6 +35,8 @@ pub fn trials() -> Vec<Trial> {
         gateways::trials(),
         annotations::trials(),
         replication::trials(),
+        migrating::trials(),
+        handover::trials(),
         transitions::trials(),
     ]
     .into_iter()

@@ -134,7 +134,7 @@ impl Scene {
     }
 
     /// Edits an annotation that means nothing, of the cluster and of its nodes.
-    async fn poke(&self, site: Site, number: u32) {
+    pub async fn poke(&self, site: Site, number: u32) {
         use kube::api::{ListParams, Patch, PatchParams};
         let patch = Patch::Merge(json!({"metadata": {"annotations": {"tests/poke": number.to_string()}}}));
         for api in [self.clusters(site), self.nodes(site)] {

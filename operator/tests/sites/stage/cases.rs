@@ -29,19 +29,19 @@ impl Scene {
         let names: Vec<String> = (0..replicas).map(|ordinal| format!("garage-storage-{ordinal}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         if !role.writes() {
-            self.give_roles(site, &names).await;
+            self.give_roles(site, names[0], &names).await;
         }
         self.until_running(site, &names).await;
         operator
     }
 
-    /// Another actor gives roles to nodes of `site`, as the writer of another site would.
-    pub async fn give_roles(&self, site: Site, names: &[&str]) {
+    /// Another actor gives roles to nodes of `site` through one of them, as the writer of another site would.
+    pub async fn give_roles(&self, site: Site, through: &str, names: &[&str]) {
         let mut roles = Vec::new();
         for name in names {
             roles.push(role(&self.until_identity(site, name).await, site.name()));
         }
-        self.apply(site, names[0], Value::Array(roles)).await;
+        self.apply(site, through, Value::Array(roles)).await;
     }
 
     /// A cluster of three storage nodes.

@@ -16,7 +16,10 @@ impl Scene {
         call: &str,
         body: &Value,
     ) -> (u16, Value) {
-        let address = self.address(site, node).await;
+        self.ask_at(&self.address(site, node).await, method, call, body).await
+    }
+
+    async fn ask_at(&self, address: &str, method: Method, call: &str, body: &Value) -> (u16, Value) {
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         let request = http.request(method, format!("http://{address}:3903/v2/{call}"));
         let request = request.bearer_auth(self.mesh().harness_token());
@@ -29,6 +32,13 @@ impl Scene {
     /// The layout as the pod of a node has it.
     pub async fn layout(&self, site: Site, node: &str) -> Value {
         let (status, layout) = self.ask(site, node, Method::GET, "GetClusterLayout", &Value::Null).await;
+        assert_eq!(status, 200, "{layout}");
+        layout
+    }
+
+    /// The layout as the node at an address has it.
+    pub async fn layout_at(&self, address: &str) -> Value {
+        let (status, layout) = self.ask_at(address, Method::GET, "GetClusterLayout", &Value::Null).await;
         assert_eq!(status, 200, "{layout}");
         layout
     }
@@ -47,15 +57,6 @@ impl Scene {
         let body = json!({ "version": version });
         let (status, answer) = self.ask(site, node, Method::POST, "ApplyClusterLayout", &body).await;
         assert_eq!(status, 200, "{answer}");
-    }
-
-    /// Connects the nodes of a list to the first of them.
-    pub async fn connect(&self, site: Site, nodes: &[&str]) {
-        for node in &nodes[1..] {
-            let peer = format!("{}@{}:3901", self.node_id(site, node).await, self.address(site, node).await);
-            let answer = self.ask(site, nodes[0], Method::POST, "ConnectClusterNodes", &json!([peer])).await;
-            assert_eq!(answer.0, 200, "{}", answer.1);
-        }
     }
 }
 

@@ -80,13 +80,6 @@ impl Rule {
         own.map_or(0, |rule| rule["acted"].as_u64().unwrap())
     }
 
-    /// Waits until it has acted on so many calls.
-    pub async fn until_acted(&self, scene: &Scene, count: u64) {
-        scene
-            .eventually("a call that the rule is about", async || (self.acted().await >= count).then_some(()))
-            .await;
-    }
-
     /// Ends it; calls that it holds go on.
     pub async fn remove(self) {
         self.control.call(Method::DELETE, &format!("/rules/{}", self.id), &json!({})).await;

@@ -89,8 +89,8 @@ pub fn node(name: &str, spec: Value) -> Value {
         "apiVersion": "garage.rajsingh.info/v1beta1",
         "kind": "GarageNode",
         "metadata": {"name": name},
-        "spec": spec,
     });
+    manifest["spec"] = spec;
     manifest["spec"]["clusterRef"] = json!({ "name": CLUSTER });
     manifest
 }

@@ -35,6 +35,7 @@ pub struct Launching {
     log: PathBuf,
     namespaces: Vec<String>,
     flags: Vec<String>,
+    paced: bool,
 }
 
 /// An operator that runs, or ran.
@@ -48,12 +49,19 @@ impl Launching {
     /// Process `name` at a site; its log goes to `folder`.
     pub fn new(name: &str, site: &SiteParts, folder: &Path) -> Self {
         let log = folder.join(format!("{name}.log"));
-        Self { name: name.to_owned(), site: site.clone(), log, namespaces: Vec::new(), flags: Vec::new() }
+        let (name, site) = (name.to_owned(), site.clone());
+        Self { name, site, log, namespaces: Vec::new(), flags: Vec::new(), paced: true }
     }
 
     /// Watches this namespace, and no others than those that are named.
     pub fn watch(&mut self, namespace: &str) {
         self.namespaces.push(namespace.to_owned());
+    }
+
+    /// Watches all namespaces, with the program's own waiting periods.
+    pub fn everything(&mut self) {
+        self.namespaces.clear();
+        self.paced = false;
     }
 
     /// More options; each replaces one of the same name that the tests usually use.
@@ -63,7 +71,8 @@ impl Launching {
 
     /// Starts it and does not wait for it.
     pub async fn launch(self, launcher: &Launcher) -> Result<(Operator, String), AnyError> {
-        let (metrics, health) = (free_port(self.site.address)?, free_port(self.site.address)?);
+        let address = own_address(self.site.address);
+        let (metrics, health) = (free_port(address)?, free_port(address)?);
         let child = launcher
             .launch(Launch {
                 name: self.name.clone(),
@@ -87,7 +96,8 @@ impl Launching {
     fn arguments(&self, metrics: SocketAddr, health: SocketAddr) -> Vec<OsString> {
         let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
         let replaced: Vec<String> = self.flags.iter().map(|flag| name(flag)).collect();
-        let usual = PACE.iter().map(|flag| (*flag).to_owned()).chain(["--leader-elect=false".to_owned()]);
+        let pace = PACE.iter().filter(|_| self.paced);
+        let usual = pace.map(|flag| (*flag).to_owned()).chain(["--leader-elect=false".to_owned()]);
         let mut flags: Vec<String> = usual.filter(|flag| !replaced.contains(&name(flag))).collect();
         flags.extend(self.flags.iter().cloned());
         flags.push(format!("--watch-namespaces={}", self.namespaces.join(",")));
@@ -132,7 +142,13 @@ fn environment(site: &SiteParts) -> Vec<(OsString, OsString)> {
     variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-/// A port that is free now. The operator binds it a moment later; nobody else uses the site's address.
+/// An address of one process alone, of those that the pair gives to nobody: 127.X.250.1 to 127.X.254.254.
+fn own_address(site: Ipv4Addr) -> Ipv4Addr {
+    let pair = site.octets()[1];
+    Ipv4Addr::new(127, pair, rand::random_range(250..=254), rand::random_range(1..=254))
+}
+
+/// A port that is free now. The operator binds it a moment later; nobody else uses its address.
 fn free_port(address: Ipv4Addr) -> std::io::Result<SocketAddr> {
     TcpListener::bind((address, 0))?.local_addr()
 }

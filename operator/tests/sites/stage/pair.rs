@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures::future::{BoxFuture, FutureExt as _, select_all, try_join};
+use futures::future::{BoxFuture, FutureExt as _, try_join};
 use harness::agent::Agent;
 use harness::garage::runtime::GarageRuntime;
 use harness::local::{Identity, LocalPair, ServiceAccountName, Settings};
@@ -46,8 +46,6 @@ pub struct SiteParts {
     pub operator: PathBuf,
     pub audit_log: PathBuf,
     pub proxy: SocketAddr,
-    /// Process number of the API server, and the command line it was started with.
-    pub api_server: i32,
 }
 
 /// Starts the pair.
@@ -110,7 +108,6 @@ fn describe(context: &Context, hub: &RunningHub, sites: &LocalPair) -> Descripti
                 Site::East => context.addresses.east_proxy(),
                 Site::West => context.addresses.west_proxy(),
             },
-            api_server: control_plane.programs()[1].pid(),
         }
     };
     Description {
@@ -158,7 +155,7 @@ async fn install(client: &kube::Client, object: &Value) -> Result<(), AnyError> 
 fn config(folders: &[&str]) -> Result<Vec<Manifest>, AnyError> {
     let mut manifests = BTreeMap::new();
     for folder in folders {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config").join(folder);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(folder);
         for entry in std::fs::read_dir(&folder)? {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -177,19 +174,33 @@ impl Running for RunningStage {
 
     fn died(&self) -> BoxFuture<'_, PartDeath> {
         async move {
-            let mut children = vec![self.hub.child.clone(), self.webhooks.clone()];
-            children.extend(Site::ALL.into_iter().flat_map(|site| self.sites.at(site).programs()));
-            let ends = children.iter().map(|child| child.exited().boxed());
-            let (status, index, _) = select_all(ends).await;
-            let name = children[index].name().to_owned();
-            let log = LogTail::read(name.clone(), children[index].log());
-            PartDeath { status: status.to_string(), log, part: name }
+            let ended = |child: Child| async move {
+                child.exited().await;
+                child
+            };
+            let child = tokio::select! {
+                child = ended(self.hub.child.clone()) => child,
+                child = ended(self.webhooks.clone()) => child,
+                child = self.sites.at(Site::East).died() => child,
+                child = self.sites.at(Site::West).died() => child,
+            };
+            let status = child.status().map(|status| status.to_string()).unwrap_or_default();
+            PartDeath { status, log: LogTail::read(child.name(), child.log()), part: child.name().to_owned() }
         }
         .boxed()
     }
 
     fn request(&self, body: Value) -> BoxFuture<'_, Result<Value, AnyError>> {
-        async move { Err(format!("this pair knows no request `{body}`").into()) }.boxed()
+        async move {
+            if body != serde_json::json!({"restart": "east"}) {
+                return Err(format!("this pair knows no request `{body}`").into());
+            }
+            let east = self.sites.at(Site::East);
+            east.api_server().end(std::time::Duration::ZERO).await;
+            east.revive_api_server().await?;
+            Ok(Value::Null)
+        }
+        .boxed()
     }
 
     fn stop(&self) -> BoxFuture<'_, ()> {

@@ -90,6 +90,11 @@ impl Scene {
         Ok(scene)
     }
 
+    /// Another scene on the same pair.
+    pub async fn another(&self) -> Self {
+        Self::set(self.description().clone()).await.unwrap_or_else(|failed| panic!("{:?}", failed.message()))
+    }
+
     async fn furnish(&self, site: Site) -> Result<(), Failed> {
         let metadata = ObjectMeta { name: Some(self.namespace().to_owned()), ..ObjectMeta::default() };
         let namespace = Namespace { metadata, ..Namespace::default() };
@@ -152,7 +157,14 @@ impl Scene {
 
     /// Starts an operator for the scene's namespace at `site`, and waits until it is ready.
     pub async fn operator(&self, site: Site, flags: &[&str]) -> Operator {
-        let operator = self.launching(site, flags).start(&self.shared.launcher).await;
+        self.operator_with(site, |launching| launching.flags(flags)).await
+    }
+
+    /// Starts an operator at `site` as `adjust` wants it, and waits until it is ready.
+    pub async fn operator_with(&self, site: Site, adjust: impl FnOnce(&mut Launching)) -> Operator {
+        let mut launching = self.launching(site, &[]);
+        adjust(&mut launching);
+        let operator = launching.start(&self.shared.launcher).await;
         self.keep(operator.unwrap())
     }
 

@@ -1,0 +1,148 @@
+//! Appending to a history from several threads.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::writer::{Journal, Lines, WriteError};
+use crate::{Event, Moment};
+
+/// A history that several threads append to.
+///
+/// Appending is two steps. [`SharedJournal::enqueue`] gives an event its place in the order; [`SharedJournal::flush`]
+/// returns once every event up to that place has been handed to the kernel, whoever handed it over. So one write
+/// carries what several threads have to say, and whoever tells others of an event flushes it first: then killing the
+/// process loses no event that anybody has heard of, and tears at most one line.
+#[derive(Debug)]
+pub struct SharedJournal {
+    path: PathBuf,
+    queue: Mutex<Queue>,
+    file: Mutex<Writing>,
+    /// The last event that the kernel has.
+    written: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Queue {
+    lines: Lines,
+    text: Vec<u8>,
+    last: u64,
+}
+
+#[derive(Debug)]
+struct Writing {
+    file: File,
+    /// What was written last; its room is used again.
+    text: Vec<u8>,
+}
+
+/// A queue that grew beyond this many bytes gives its memory back.
+const ROOM: usize = 1 << 20;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl From<Journal> for SharedJournal {
+    /// Goes on where `journal` is.
+    fn from(journal: Journal) -> Self {
+        let (path, file, lines) = journal.into_parts();
+        Self {
+            path,
+            written: AtomicU64::new(lines.last()),
+            queue: Mutex::new(Queue { last: lines.last(), lines, text: Vec::new() }),
+            file: Mutex::new(Writing { file, text: Vec::new() }),
+        }
+    }
+}
+
+impl SharedJournal {
+    /// Gives an event its place in the order, and returns its sequence number. The clock is read when its place is
+    /// certain, so that times follow the order.
+    pub fn enqueue(&self, clock: impl FnOnce() -> Moment, event: Event) -> Result<u64, WriteError> {
+        let mut queue = lock(&self.queue);
+        let Queue { lines, text, last } = &mut *queue;
+        *last = lines.add(clock(), event, text)?;
+        Ok(*last)
+    }
+
+    /// Returns once every event that has a place now has been handed to the kernel.
+    pub fn flush(&self) -> Result<(), WriteError> {
+        let last = lock(&self.queue).last;
+        if self.written.load(Ordering::Acquire) >= last {
+            return Ok(());
+        }
+        let mut writing = lock(&self.file);
+        // Another thread may have written them meanwhile.
+        if self.written.load(Ordering::Acquire) >= last {
+            return Ok(());
+        }
+        let Writing { file, text } = &mut *writing;
+        text.clear();
+        text.shrink_to(ROOM);
+        let last = {
+            let mut queue = lock(&self.queue);
+            std::mem::swap(&mut queue.text, text);
+            queue.last
+        };
+        file.write_all(text).map_err(|source| WriteError::Append { path: self.path.clone(), source })?;
+        self.written.store(last, Ordering::Release);
+        Ok(())
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Header, History, Log, Source};
+
+    fn event(line: &str) -> Event {
+        Event::Log(Log { site: None, program: "test".to_owned(), line: line.to_owned() })
+    }
+
+    fn shared(folder: &tempfile::TempDir) -> SharedJournal {
+        let path = folder.path().join("journal.jsonl");
+        Journal::create(path, &Header::new("run"), Source::hub()).unwrap().into()
+    }
+
+    #[test]
+    fn what_is_flushed_is_in_the_file_and_what_is_not_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = shared(&folder);
+        journal.enqueue(Moment::now, event("first")).unwrap();
+        journal.flush().unwrap();
+        journal.enqueue(Moment::now, event("second")).unwrap();
+        assert_eq!(History::read(journal.path()).unwrap().records.len(), 1);
+        journal.flush().unwrap();
+        assert_eq!(History::read(journal.path()).unwrap().records.len(), 2);
+    }
+
+    #[test]
+    fn many_threads_append_in_one_order_and_find_their_own_events_after_a_flush() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = shared(&folder);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let journal = &journal;
+                scope.spawn(move || {
+                    for turn in 0..50 {
+                        let seq = journal.enqueue(Moment::now, event(&format!("{thread} {turn}"))).unwrap();
+                        journal.flush().unwrap();
+                        let text = std::fs::read_to_string(journal.path()).unwrap();
+                        assert!(text.contains(&format!("\n{{\"seq\":{seq},")), "{seq} is not in the file");
+                    }
+                });
+            }
+        });
+        // Reading checks that the numbers have no gap.
+        assert_eq!(History::read(journal.path()).unwrap().records.len(), 200);
+    }
+}
