@@ -104,8 +104,8 @@ mod tests {
     use super::*;
     use crate::{Header, History, Log, Source};
 
-    fn event(line: impl ToString) -> Event {
-        Event::Log(Log { site: None, program: "test".to_owned(), line: line.to_string() })
+    fn event(line: &str) -> Event {
+        Event::Log(Log { site: None, program: "test".to_owned(), line: line.to_owned() })
     }
 
     fn shared(folder: &tempfile::TempDir) -> SharedJournal {
@@ -134,7 +134,7 @@ mod tests {
                 let journal = &journal;
                 scope.spawn(move || {
                     for turn in 0..50 {
-                        let seq = journal.enqueue(Moment::now, event(format!("{thread} {turn}"))).unwrap();
+                        let seq = journal.enqueue(Moment::now, event(&format!("{thread} {turn}"))).unwrap();
                         journal.flush().unwrap();
                         let text = std::fs::read_to_string(journal.path()).unwrap();
                         assert!(text.contains(&format!("\n{{\"seq\":{seq},")), "{seq} is not in the file");

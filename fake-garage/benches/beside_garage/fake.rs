@@ -1,8 +1,9 @@
 //! Hubs of the fake: as a process of its own, and in this one.
 
-use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -43,7 +44,8 @@ impl FakeHub {
     pub(crate) fn spawn(folder: &Path, network: u8) -> Result<Self, Failure> {
         let control = SocketAddr::new(Ipv4Addr::new(127, network, 0, 3).into(), 7070);
         let token = folder.join("control-token");
-        fs::write(&token, CONTROL)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&token)?;
+        file.write_all(CONTROL.as_bytes())?;
         let mut hub = Command::new(env!("CARGO_BIN_EXE_fake-garage"))
             .args(["serve", "--listen", &control.to_string(), "--run", "benchmark"])
             .args(["--node-network", &format!("127.{network}.1.1+{NODES}")])
