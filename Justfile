@@ -32,7 +32,7 @@ nextest *flags:
 crash-sweep:
     cargo test --package garage-operator --features crash-after-write --test sites -- crash/ --nocapture
 
-# What the operator costs with so many clusters of three nodes each; prints the table of docs/benchmarks-operator.md.
+# What the operator costs with so many clusters of three nodes each; prints a table.
 bench-operator *clusters="10 50 200":
     cargo bench --quiet --package garage-operator --bench steady_state -- {{clusters}}
 

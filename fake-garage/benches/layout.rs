@@ -19,12 +19,8 @@ fn id(place: usize) -> NodeId {
     NodeId::new(bytes)
 }
 
-fn role(place: usize, capacity: u64) -> Option<Role> {
-    Some(Role {
-        zone: format!("zone-{}", place % 3),
-        capacity: Some(capacity),
-        tags: vec![format!("n{place}")],
-    })
+fn role(place: usize, capacity: u64) -> Role {
+    Role { zone: format!("zone-{}", place % 3), capacity: Some(capacity), tags: vec![format!("n{place}")] }
 }
 
 /// The layout of a node of a fresh cluster.
@@ -49,7 +45,7 @@ fn applied(mut layout: LocalLayout) -> LocalLayout {
 }
 
 fn nodes(count: usize) -> Vec<(NodeId, Option<Role>)> {
-    (0..count).map(|place| (id(place), role(place, CAPACITY))).collect()
+    (0..count).map(|place| (id(place), Some(role(place, CAPACITY)))).collect()
 }
 
 fn bench_apply(bencher: Bencher<'_, '_>, layout: &LocalLayout) {
@@ -67,7 +63,7 @@ fn apply_first(bencher: Bencher<'_, '_>, count: usize) {
 #[divan::bench(args = [4, 64, 256])]
 fn apply_one_smaller(bencher: Bencher<'_, '_>, count: usize) {
     let layout = applied(staged(fresh(3), nodes(count)));
-    bench_apply(bencher, &staged(layout, vec![(id(1), role(1, CAPACITY / 2))]));
+    bench_apply(bencher, &staged(layout, vec![(id(1), Some(role(1, CAPACITY / 2)))]));
 }
 
 /// One node goes.
@@ -88,7 +84,8 @@ fn apply_many_more(bencher: Bencher<'_, '_>, count: usize) {
 #[divan::bench(args = [4, 64, 256])]
 fn apply_all_other(bencher: Bencher<'_, '_>, count: usize) {
     let layout = applied(staged(fresh(3), nodes(count)));
-    let roles = (0..count).map(|place| (id(place), role(place, CAPACITY / (1 + place as u64 % 7)))).collect();
+    let roles =
+        (0..count).map(|place| (id(place), Some(role(place, CAPACITY / (1 + place as u64 % 7))))).collect();
     bench_apply(bencher, &staged(layout, roles));
 }
 

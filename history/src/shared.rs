@@ -128,8 +128,8 @@ mod tests {
     use super::*;
     use crate::{Header, History, Log, Source};
 
-    fn event(line: impl ToString) -> Event {
-        Event::Log(Log { site: None, program: "test".to_owned(), line: line.to_string() })
+    fn event(line: &str) -> Event {
+        Event::Log(Log { site: None, program: "test".to_owned(), line: line.to_owned() })
     }
 
     fn shared(folder: &tempfile::TempDir) -> SharedJournal {
@@ -158,7 +158,7 @@ mod tests {
                 let journal = &journal;
                 scope.spawn(move || {
                     for turn in 0..50 {
-                        let seq = journal.enqueue(Moment::now, event(format!("{thread} {turn}"))).unwrap();
+                        let seq = journal.enqueue(Moment::now, event(&format!("{thread} {turn}"))).unwrap();
                         if turn % 2 == 0 {
                             journal.flush().unwrap();
                         }

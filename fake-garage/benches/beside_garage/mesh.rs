@@ -13,7 +13,7 @@ const ADMIN_PORT: u16 = 3903;
 /// Port of the RPC protocol.
 const RPC_PORT: u16 = 3901;
 /// How long a mesh may take for anything.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 const GIGABYTE: u64 = 1_000_000_000;
 
 /// The admin token of every node.

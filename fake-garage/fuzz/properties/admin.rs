@@ -103,7 +103,7 @@ fn request(line: &[u8]) -> Option<Request> {
 
 /// The answer; the two nodes are not frozen, so there is one within a minute.
 fn answered(cluster: &mut Cluster, call: u64) -> Response {
-    let until = cluster.mesh().now() + Duration::from_secs(60);
+    let until = cluster.mesh().now() + Duration::from_mins(1);
     loop {
         let answers: BTreeMap<_, _> = cluster
             .take_happenings()

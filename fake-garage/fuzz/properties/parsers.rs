@@ -9,7 +9,7 @@ use fake_garage::replay::{Script, rename_nodes, run};
 use onewriter_history::History;
 
 /// Longer sessions are parsed and not run.
-const RUN_UP_TO: Duration = Duration::from_secs(60);
+const RUN_UP_TO: Duration = Duration::from_mins(1);
 
 /// Checks one input.
 pub(crate) fn check(data: &[u8]) {

@@ -19,7 +19,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
 /// No connection lasts longer than this unless its caller waits for an answer that a node withholds.
-const LONGEST: Duration = Duration::from_secs(600);
+const LONGEST: Duration = Duration::from_mins(10);
 
 /// Checks one input.
 pub(crate) fn check(data: &[u8]) {

@@ -12,8 +12,8 @@ use super::CliError;
 
 /// Run the process of a pod: a node of a hub, on the pod's own ports.
 ///
-/// Reads garage.toml and Garage's environment, and from ONEWRITER_HUB, ONEWRITER_HUB_TOKEN_FILE, ONEWRITER_SITE,
-/// POD_NAMESPACE and HOSTNAME which node of which hub it is. Also run as `garage server`.
+/// Reads `garage.toml` and Garage's environment, and from `ONEWRITER_HUB`, `ONEWRITER_HUB_TOKEN_FILE`,
+/// `ONEWRITER_SITE`, `POD_NAMESPACE` and `HOSTNAME` which node of which hub it is. Also run as `garage server`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Node {
@@ -29,7 +29,7 @@ const EXIT_CODES: &str = "Exit codes: 0 after SIGTERM, or the hub stopped the no
 /// What can be said on Garage's command line as well as in its environment.
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// Configuration [default: $GARAGE_CONFIG_FILE, else /etc/garage.toml]
+    /// Configuration; else `$GARAGE_CONFIG_FILE`, else `/etc/garage.toml`.
     #[arg(short, long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     /// RPC secret, 64 hex digits.

@@ -1,6 +1,6 @@
 //! `garage server`: a pod's process and a hub, both as real processes.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod ending;
 mod forwarding;

@@ -65,6 +65,7 @@ struct Seat {
     check: &'static str,
     claim: &'static str,
     needs: &'static str,
+    reads_audit: bool,
     judge: Box<dyn Judge>,
     found: Found,
 }
@@ -83,6 +84,7 @@ impl Judging {
             check: check.name(),
             claim: check.claim(),
             needs: check.needs(),
+            reads_audit: check.reads_audit(),
             judge: check.begin(),
             found: Found::default(),
         };
@@ -105,7 +107,8 @@ impl Judging {
             _ => None,
         };
         let seen = Seen::new(&record, &self.recent, begun, &read);
-        for seat in &mut self.bench {
+        let is_audit = matches!(record.event, Event::Audit(_));
+        for seat in self.bench.iter_mut().filter(|seat| seat.reads_audit || !is_audit) {
             seat.judge.take(&seen, &mut seat.found);
         }
         match &record.event {

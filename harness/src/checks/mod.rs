@@ -46,6 +46,11 @@ pub trait Check: Send + Sync {
     /// What the check must have seen to tell. Where it applies and was not seen, the check says unknown.
     fn needs(&self) -> &'static str;
 
+    /// Whether it wants audit entries themselves; the facts that follow from them are states, which every check sees.
+    fn reads_audit(&self) -> bool {
+        false
+    }
+
     /// Begins to judge a history.
     fn begin(&self) -> Box<dyn Judge>;
 }

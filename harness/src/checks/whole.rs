@@ -39,6 +39,10 @@ impl Check for HistoryIsWhole {
         "the event with which the harness ends every history"
     }
 
+    fn reads_audit(&self) -> bool {
+        true
+    }
+
     fn begin(&self) -> Box<dyn Judge> {
         Box::new(Whole::default())
     }

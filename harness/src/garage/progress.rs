@@ -49,10 +49,11 @@ pub async fn completes_reconciles(
         scope
             .recorder
             .step(format!("poke GarageCluster {cluster} and its nodes on {site} ({number} of {times})"));
+        let tail = follow(scope, site)?;
         let poked = Moment::now();
-        poke(site, &clusters, cluster, number).await?;
-        try_join_all(nodes.iter().map(|node| poke(site, &garage_nodes, node, number))).await?;
-        await_reconciles(scope, mesh, site, poked, 1 + nodes.len()).await?;
+        poke(site, &clusters, cluster, poked.mono_ns).await?;
+        try_join_all(nodes.iter().map(|node| poke(site, &garage_nodes, node, poked.mono_ns))).await?;
+        await_reconciles(scope, mesh, site, tail, poked, 1 + nodes.len()).await?;
         super::metrics::record(scope).await;
     }
     if times > 1 {
@@ -61,13 +62,21 @@ pub async fn completes_reconciles(
     Ok(())
 }
 
-/// Waits until the operator of `site` has looked at everything once more by itself: nobody nudges it.
-pub async fn looks_again(scope: &Scope, mesh: &Mesh, site: Site) -> Result<(), Failure> {
-    await_reconciles(scope, mesh, site, Moment::now(), 1).await
+const FOLLOW: &str = "follow the hub's journal";
+
+/// The journal from now on. To be opened before whatever is to be seen in it.
+fn follow(scope: &Scope, site: Site) -> Result<JournalTail, Failure> {
+    JournalTail::open_at_end(&scope.journal).map_err(|error| Failure::harness(site, FOLLOW, error))
 }
 
-async fn poke(site: Site, api: &Api<DynamicObject>, name: &str, number: u32) -> Result<(), Failure> {
-    let annotation = json!({"metadata": {"annotations": {POKE: number.to_string()}}});
+/// Waits until the operator of `site` has looked at everything once more by itself: nobody nudges it.
+pub async fn looks_again(scope: &Scope, mesh: &Mesh, site: Site) -> Result<(), Failure> {
+    await_reconciles(scope, mesh, site, follow(scope, site)?, Moment::now(), 1).await
+}
+
+/// Never twice with the same value: a change that changes nothing wakes nobody.
+async fn poke(site: Site, api: &Api<DynamicObject>, name: &str, poked: u64) -> Result<(), Failure> {
+    let annotation = json!({"metadata": {"annotations": {POKE: poked.to_string()}}});
     let patched = api.patch(name, &PatchParams::default(), &Patch::Merge(annotation)).await;
     patched.map(drop).map_err(|error| Failure::harness(site, format!("poke {name}"), error))
 }
@@ -76,11 +85,10 @@ async fn await_reconciles(
     scope: &Scope,
     mesh: &Mesh,
     site: Site,
+    mut tail: JournalTail,
     poked: Moment,
     wanted: usize,
 ) -> Result<(), Failure> {
-    let step = "follow the hub's journal";
-    let mut tail = JournalTail::open(&scope.journal).map_err(|error| Failure::harness(site, step, error))?;
     let mut reads = Reads::default();
     let following = async {
         loop {
@@ -94,7 +102,7 @@ async fn await_reconciles(
         }
     };
     match tokio::time::timeout(scope.limits.step, following).await {
-        Ok(read) => read.map_err(|error| Failure::harness(site, step, error)),
+        Ok(read) => read.map_err(|error| Failure::harness(site, FOLLOW, error)),
         Err(_elapsed) => Err(reads.not_reached(site, wanted, scope.limits.step).into()),
     }
 }

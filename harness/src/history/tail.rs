@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -14,6 +14,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify;
 use tokio::sync::Notify;
 
+/// No line of a journal is longer, in bytes; one that were would only make opening slower.
+const LONGEST_LINE: u64 = 1 << 20;
+
 /// Reads records as they are appended; waits for the kernel's word (inotify), never by polling the file.
 #[derive(Debug)]
 pub struct JournalTail {
@@ -22,7 +25,8 @@ pub struct JournalTail {
     /// Bytes of a line whose end was not written yet.
     partial: Vec<u8>,
     ready: VecDeque<Record>,
-    header: Option<Header>,
+    /// Whether the header is still to be read.
+    in_header: bool,
     /// Closing it ends the watching thread.
     _watching: OwnedFd,
 }
@@ -43,9 +47,27 @@ impl JournalTail {
             changed,
             partial: Vec::new(),
             ready: VecDeque::new(),
-            header: None,
+            in_header: true,
             _watching: watching,
         })
+    }
+
+    /// Opens the journal at `path` for what is appended from now on. However long the journal is, this takes no longer.
+    pub fn open_at_end(path: &Path) -> io::Result<Self> {
+        let mut tail = Self::open(path)?;
+        let end = tail.file.seek(SeekFrom::End(0))?;
+        let from = end.saturating_sub(LONGEST_LINE);
+        tail.file.seek(SeekFrom::Start(from))?;
+        let mut last = Vec::new();
+        tail.file.read_to_end(&mut last)?;
+        // What follows the last line end is a line that is being written.
+        if let Some(line_end) = last.iter().rposition(|byte| *byte == b'\n') {
+            tail.file.seek(SeekFrom::Start(from + line_end as u64 + 1))?;
+            tail.in_header = false;
+        } else {
+            tail.file.seek(SeekFrom::Start(0))?;
+        }
+        Ok(tail)
     }
 
     /// The next record; waits until there is one. Cancel safe.
@@ -66,12 +88,14 @@ impl JournalTail {
 
     fn read_more(&mut self) -> io::Result<()> {
         self.file.read_to_end(&mut self.partial)?;
-        while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.partial.drain(..=end).collect();
-            if self.header.is_none() {
-                self.header = Some(serde_json::from_slice(&line)?);
+        let Some(end) = self.partial.iter().rposition(|byte| *byte == b'\n') else { return Ok(()) };
+        let whole: Vec<u8> = self.partial.drain(..=end).collect();
+        for line in whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            if self.in_header {
+                let _header: Header = serde_json::from_slice(line)?;
+                self.in_header = false;
             } else {
-                self.ready.push_back(serde_json::from_slice(&line)?);
+                self.ready.push_back(serde_json::from_slice(line)?);
             }
         }
         Ok(())
@@ -123,5 +147,20 @@ mod tests {
         journal.append(step("after")).unwrap();
 
         assert_eq!(waiting.await.unwrap().unwrap().event, step("after"));
+    }
+
+    #[tokio::test]
+    async fn opened_at_its_end_a_journal_tells_only_what_comes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal.jsonl");
+        let mut journal = Journal::create(&path, &Header::new("r"), Source::hub()).unwrap();
+        let step =
+            |title: &str| Event::Step(Step { cell: None, mesh: None, title: title.to_owned(), detail: None });
+        journal.append(step("before")).unwrap();
+
+        let mut tail = JournalTail::open_at_end(&path).unwrap();
+
+        journal.append(step("after")).unwrap();
+        assert_eq!(tail.next().await.unwrap().event, step("after"));
     }
 }

@@ -205,7 +205,6 @@ mod tests {
     use super::*;
     use onewriter_history::{Journal, State, Step};
     use serde_json::json;
-    use std::io::Write as _;
     use tempfile::TempDir;
 
     const LINE: &str =
@@ -232,7 +231,9 @@ mod tests {
             ["mine", "theirs"].map(|mesh| LINE.replace("MESH", mesh) + "\n").concat(),
         )
         .unwrap();
-        ["hub.jsonl", "steps.jsonl", "operator.log"].map(torn);
+        for name in ["hub.jsonl", "steps.jsonl", "operator.log"] {
+            torn(name);
+        }
         let site = json!({"apiServer": "", "kubeconfig": "", "auditLog": path("no-audit.log"), "logs": {},
             "operator": {"program": "", "metrics": "", "log": path("operator.log")}});
         let pair = json!({"name": "p", "provider": "local", "dir": folder.path(), "versions": {},

@@ -88,25 +88,27 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
 
 async fn rules(world: &World<'_>) -> Result<(), Failure> {
     let follower = json!({"layoutManagement": {"siteRole": "Follower"}});
-    let with = |patch: Value| {
-        let mut spec = follower.clone();
-        fixture::cluster::merge(&mut spec, &patch);
-        spec
-    };
     let connected = json!({"connectTo": {"clusterRef": {"name": "other"}}, "storage": null});
     let table = [
-        (with(json!({"remoteClusters": null})), Some("Follower requires at least one remoteClusters entry")),
-        (with(json!({"remoteClusters": []})), Some("Follower requires at least one remoteClusters entry")),
-        (with(connected), Some("Follower is not supported with connectTo")),
-        (json!({"layoutManagement": {"siteRole": "Leader"}}), Some("Unsupported value")),
-        (follower.clone(), None),
-        (json!({"layoutManagement": {"siteRole": "Writer"}, "remoteClusters": null}), None),
-        (json!({"layoutManagement": {"autoApply": true}}), None),
-        (json!({}), None),
+        (
+            vec![follower.clone(), json!({"remoteClusters": null})],
+            Some("Follower requires at least one remoteClusters entry"),
+        ),
+        (
+            vec![follower.clone(), json!({"remoteClusters": []})],
+            Some("Follower requires at least one remoteClusters entry"),
+        ),
+        (vec![follower.clone(), connected], Some("Follower is not supported with connectTo")),
+        (vec![json!({"layoutManagement": {"siteRole": "Leader"}})], Some("Unsupported value")),
+        (vec![follower.clone()], None),
+        (vec![json!({"layoutManagement": {"siteRole": "Writer"}, "remoteClusters": null})], None),
+        (vec![json!({"layoutManagement": {"autoApply": true}})], None),
+        (vec![], None),
     ];
-    for (spec, refusal) in &table {
+    for (patches, refusal) in &table {
+        let spec = json!(patches);
         for version in ["v1beta2", "v1beta1"] {
-            let answer = create(world, version, spec, true).await?;
+            let answer = create(world, version, patches, true).await?;
             let as_expected = match (refusal, &answer) {
                 (Some(word), Some(message)) => message.contains(word),
                 (None, None) => true,
@@ -127,10 +129,11 @@ async fn rules(world: &World<'_>) -> Result<(), Failure> {
 async fn create(
     world: &World<'_>,
     version: &str,
-    spec: &Value,
+    patches: &[Value],
     dry: bool,
 ) -> Result<Option<String>, Failure> {
-    let mut manifest = Cluster::auto(Role::Absent, 1).spec(spec).manifest(world.scope, EAST);
+    let cluster = Cluster { patches: patches.to_vec(), ..Cluster::auto(Role::Absent, 1) };
+    let mut manifest = cluster.manifest(world.scope, EAST);
     manifest["apiVersion"] = json!(format!("{}/{version}", objects::GROUP));
     let object = fixture::object(EAST, manifest)?;
     let api = if version == "v1beta1" { world.clusters_v1beta1(EAST) } else { world.clusters(EAST) };
@@ -181,14 +184,10 @@ async fn objectionable(world: &World<'_>) -> Result<(), Failure> {
         (json!({"connectTo": {"clusterRef": {"name": CLUSTER}}}), "connectTo")
     };
     secret::create_all(world.scope, &world.stage.mesh, EAST).await?;
-    let spec = {
-        let mut all = json!({"layoutManagement": {"siteRole": "Follower"}});
-        fixture::cluster::merge(&mut all, &spec);
-        all
-    };
+    let patches = [json!({"layoutManagement": {"siteRole": "Follower"}}), spec];
     // The definition takes effect a moment after it is changed.
     let taken = async {
-        while let Some(refusal) = create(world, "v1beta2", &spec, false).await? {
+        while let Some(refusal) = create(world, "v1beta2", &patches, false).await? {
             world.step(format!("not taken yet: {refusal}"));
             tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         }

@@ -88,7 +88,8 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         } else {
             world.in_layout(EAST, from_ref(&all[1])).await?;
         }
-        world.condition(EAST, "AwaitingLayoutWriter", "False", "NothingPending").await.map(drop)
+        world.condition(EAST, "AwaitingLayoutWriter", "False", "NothingPending").await?;
+        fail_back(&world).await
     }
     .boxed()
 }
@@ -122,16 +123,14 @@ async fn fail(world: &World<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The old writer is demoted where it can still be told, then the follower is promoted. Before the old site comes back
-/// its GarageCluster is demoted, as the record tells people to do.
+/// The old writer is demoted where it can still be told: without its operator the webhooks refuse every edit, and without
+/// its API server there is nobody to tell. Then the follower is promoted.
 async fn promote(world: &World<'_>) -> Result<(), Failure> {
     let (operator, api_server, _) = parts(world.cell);
-    if !api_server {
+    if !operator && !api_server {
         world.set_role(WEST, "Follower").await?;
-        if !operator {
-            world.condition(WEST, "LayoutWriter", "False", "FollowerSite").await?;
-        }
         world.declare(Some(Role::Follower), Some(Role::Follower));
+        world.condition(WEST, "LayoutWriter", "False", "FollowerSite").await?;
     } else if !operator {
         // Its operator runs, blind, and might still believe what it knew last: nothing must be left for it to do.
         world.scope.disturb(WEST, Disturbance::EndOperator { site: WEST }).await?;
@@ -139,4 +138,17 @@ async fn promote(world: &World<'_>) -> Result<(), Failure> {
     world.declare(Some(Role::Writer), Some(Role::Follower));
     world.set_role(EAST, "Writer").await?;
     world.condition(EAST, "LayoutWriter", "True", "WriterSite").await.map(drop)
+}
+
+/// A site that could not be told comes back as the Writer that it is declared: it must be the only one by then.
+async fn fail_back(world: &World<'_>) -> Result<(), Failure> {
+    let (operator, api_server, _) = parts(world.cell);
+    if !operator && !api_server {
+        return Ok(());
+    }
+    world.set_role(EAST, "Follower").await?;
+    world.declare(Some(Role::Follower), Some(Role::Follower));
+    world.condition(EAST, "LayoutWriter", "False", "FollowerSite").await?;
+    world.declare(Some(Role::Follower), Some(Role::Writer));
+    world.scope.disturb(WEST, Disturbance::ReviveAll).await
 }

@@ -65,6 +65,9 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         world.reconciles(EAST, &nodes).await?;
         world.heal().await?;
         let version = world.layout(EAST, &nodes[0]).await?.version;
+        // What is settled is looked at again after minutes only.
+        world.holds_version(WEST, &manual_nodes(1)[0], version).await?;
+        world.reconciles(WEST, &manual_nodes(1)).await?;
         world
             .cluster_field(WEST, "/status/layoutVersion", "the other writer's version", |seen| {
                 seen.and_then(Value::as_u64).is_some_and(|seen| seen >= version)
@@ -85,6 +88,8 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         let after = world.writes_of(WEST)?;
         world.claim(WEST, "the returned writer writes", after > before, || format!("{after} writes"))?;
 
+        world.holds_version(EAST, &nodes[0], version + 1).await?;
+        world.reconciles(EAST, &nodes).await?;
         world.condition(EAST, "ForeignLayoutWriter", "True", "UnknownLayoutVersion").await?;
 
         world.step("demote the returned writer");

@@ -107,6 +107,22 @@ impl World<'_> {
         Ok(Stray { name, id: node.node_id, address: node.address })
     }
 
+    /// Waits until the node `name` of `site` holds layout `version` or a later one. Gossip tells nobody: it is asked.
+    pub async fn holds_version(&self, site: Site, name: &str, version: u64) -> Result<(), Failure> {
+        const EVERY: Duration = Duration::from_millis(100);
+        self.step(format!("await layout {version} at node {name} on {site}"));
+        let holding = async {
+            while self.layout(site, name).await?.version < version {
+                tokio::time::sleep(EVERY).await;
+            }
+            Ok(())
+        };
+        let limit = self.scope.limits.step;
+        tokio::time::timeout(limit, holding).await.unwrap_or_else(|_elapsed| {
+            Err(self.not_so(site, format!("node {name} holds layout {version}"), "it holds an older one"))
+        })
+    }
+
     /// Waits until the node at `peer` has not seen the node `id` for `seconds`. Nobody tells when that is: it is asked.
     pub async fn unseen_for(&self, peer: &str, id: &str, seconds: u64) -> Result<(), Failure> {
         const EVERY: Duration = Duration::from_millis(100);

@@ -1,7 +1,7 @@
 //! Small histories for the tests of the checks.
 
 use onewriter_history::{
-    Audit, CallBegin, CallEnd, Event, Fault, Header, History, Log, Moment, Source, State, Step,
+    CallBegin, CallEnd, Event, Fault, Header, History, Log, Moment, Source, State, Step,
 };
 use serde_json::{Value, json};
 
@@ -90,24 +90,6 @@ impl Example {
     pub(crate) fn fault(mut self, action: &str) -> Self {
         let (mesh, action, target) = (Some(MESH.to_owned()), action.to_owned(), "west".to_owned());
         self.events.push(Event::Fault(Fault { cell: None, mesh, action, target, detail: None }));
-        self
-    }
-
-    /// Somebody writes an Event object of the mesh at `site`.
-    pub(crate) fn event_written(mut self, site: &str, user: &str) -> Self {
-        self.events.push(Event::Audit(Audit {
-            site: site.to_owned(),
-            audit_id: String::new(),
-            stage: "ResponseComplete".to_owned(),
-            user: user.to_owned(),
-            user_agent: None,
-            verb: "create".to_owned(),
-            uri: String::new(),
-            resource: Some("events".to_owned()),
-            namespace: Some(MESH.to_owned()),
-            name: None,
-            status: Some(201),
-        }));
         self
     }
 

@@ -42,10 +42,19 @@ pub struct Leavers {
     roles: Roles,
     layouts: Layouts,
     homes: Homes,
-    /// GarageClusters by mesh, then by site and name.
-    clusters: BTreeMap<String, BTreeMap<(String, String), ClusterFact>>,
+    /// GarageClusters with a layout by mesh, site and name.
+    clusters: BTreeMap<String, BTreeMap<String, BTreeMap<String, Owner>>>,
     /// GarageNodes by mesh, site and name.
     nodes: BTreeMap<String, BTreeMap<String, BTreeMap<String, Known>>>,
+}
+
+/// What is known of a GarageCluster.
+#[derive(Debug, Default)]
+struct Owner {
+    deleting: bool,
+    drains: bool,
+    replicas: Option<u64>,
+    connected: bool,
 }
 
 /// What is known of a GarageNode.
@@ -97,14 +106,14 @@ impl Leavers {
     }
 
     fn learn_cluster(&mut self, mesh: &str, fact: &ClusterFact) {
-        let mut fact = fact.clone();
-        let clusters = self.clusters.entry(mesh.to_owned()).or_default();
-        let key = (fact.written.site.clone(), fact.written.name.clone());
+        let written = &fact.written;
+        let of_site = slot(&mut self.clusters, mesh).and_then(|sites| slot(sites, &written.site));
+        let Some(known) = of_site.and_then(|names| slot(names, &written.name)) else { return };
         // The answer to the last write of a deleted object may be without its spec.
-        if fact.written.gone && fact.deletion_policy.is_none() {
-            fact.deletion_policy = clusters.get(&key).and_then(|known| known.deletion_policy.clone());
+        if !written.gone || fact.deletion_policy.is_some() {
+            known.drains = fact.deletion_policy.as_deref() == Some("Drain");
         }
-        clusters.insert(key, fact);
+        (known.deleting, known.replicas, known.connected) = (written.deleting, fact.replicas, fact.connected);
     }
 
     fn learn_node(&mut self, mesh: &str, fact: &NodeFact) -> Option<Leaving> {
@@ -136,17 +145,17 @@ impl Leavers {
         Some(Leaving { mesh, node, site: home.site.clone(), name: home.pod.clone(), last: Last::Pod })
     }
 
-    fn clusters_at<'a>(&'a self, mesh: &str, site: &'a str) -> impl Iterator<Item = &'a ClusterFact> {
-        let clusters = self.clusters.get(mesh).into_iter().flat_map(BTreeMap::values);
-        clusters.filter(move |fact| fact.written.site == site && !fact.connected)
+    fn clusters_at(&self, mesh: &str, site: &str) -> impl Iterator<Item = (&String, &Owner)> {
+        let clusters = self.clusters.get(mesh).and_then(|sites| sites.get(site));
+        clusters.into_iter().flatten().filter(|(_, owner)| !owner.connected)
     }
 
     fn is_destroyed(&self, mesh: &str, site: &str) -> bool {
-        self.clusters_at(mesh, site).any(ClusterFact::is_destroyed)
+        self.clusters_at(mesh, site).any(|(_, owner)| owner.deleting && !owner.drains)
     }
 
     fn is_final(&self, mesh: &str, node: &str, home: &Home) -> bool {
-        let draining = self.clusters_at(mesh, &home.site).any(|cluster| cluster.written.deleting);
+        let draining = self.clusters_at(mesh, &home.site).any(|(_, owner)| owner.deleting);
         let nodes = self.nodes.get(mesh).and_then(|sites| sites.get(&home.site));
         let deleted = nodes
             .into_iter()
@@ -157,10 +166,10 @@ impl Leavers {
 
     /// Whether the pod is one of a StatefulSet of the cluster's own, beyond its replicas.
     fn is_scaled_away(&self, mesh: &str, home: &Home) -> bool {
-        let beyond = |cluster: &ClusterFact| {
-            let ordinal = home.pod.strip_prefix(&cluster.written.name)?.strip_prefix('-')?;
-            Some(ordinal.parse::<u64>().ok()? >= cluster.replicas.filter(|replicas| *replicas > 0)?)
+        let beyond = |name: &str, owner: &Owner| {
+            let ordinal = home.pod.strip_prefix(name)?.strip_prefix('-')?;
+            Some(ordinal.parse::<u64>().ok()? >= owner.replicas.filter(|replicas| *replicas > 0)?)
         };
-        self.clusters_at(mesh, &home.site).any(|cluster| beyond(cluster).unwrap_or_default())
+        self.clusters_at(mesh, &home.site).any(|(name, owner)| beyond(name, owner).unwrap_or_default())
     }
 }

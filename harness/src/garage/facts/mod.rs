@@ -7,6 +7,7 @@
 //! | [`CLUSTER`] | [`ClusterFact`] | a GarageCluster after a write: declared and enforced role, annotations, deletion |
 //! | [`NODE`] | [`NodeFact`] | a GarageNode after a write: identity, declared role in the layout, deletion |
 //! | [`OBJECT`] | [`ObjectFact`] | any other object of a cell's namespace after a write |
+//! | [`EVENT`] | [`EventFact`] | an Event object after a write: who tells what about which object |
 //! | [`LAYOUT_SEEN`] | [`LayoutSeen`] | the layout that the harness itself read from a node |
 //! | [`METRIC`] | [`MetricFact`] | what a site's operator counts, when the harness asked it |
 //! | [`QUIET`] | [`Quiet`] | from here on nothing changes that an operator would have to act on; or it may again |
@@ -17,6 +18,7 @@
 //! Histories without [`RECORDS`] are older than these facts; checks that need them do not apply there.
 
 pub mod cluster;
+pub mod event;
 pub mod metric;
 pub mod node;
 pub mod object;
@@ -24,6 +26,7 @@ pub mod quantity;
 pub mod refusal;
 
 pub use cluster::ClusterFact;
+pub use event::EventFact;
 pub use metric::MetricFact;
 pub use node::NodeFact;
 pub use object::ObjectFact;
@@ -41,6 +44,8 @@ pub const CLUSTER: &str = "garage-cluster";
 pub const NODE: &str = "garage-node";
 /// Subject of the state of any other object.
 pub const OBJECT: &str = "object";
+/// Subject of an Event object.
+pub const EVENT: &str = "event";
 /// Subject of a layout that the harness read.
 pub const LAYOUT_SEEN: &str = "layout-seen";
 /// Subject of what an operator's metrics say.
@@ -50,7 +55,7 @@ pub const QUIET: &str = "quiet";
 pub use crate::run::execute::RECORDS;
 
 /// Every subject that runs of this version record.
-pub const ALL: [&str; 6] = [CLUSTER, NODE, OBJECT, LAYOUT_SEEN, METRIC, QUIET];
+pub const ALL: [&str; 7] = [CLUSTER, NODE, OBJECT, EVENT, LAYOUT_SEEN, METRIC, QUIET];
 
 /// Beginning or end of a time in which nothing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,7 +171,9 @@ pub fn of_audit(audit: &Audit, object: &Value) -> Vec<State> {
             vec![state(CLUSTER, json!(ClusterFact::of(audit, object)))]
         }
         "garage.rajsingh.info/garagenodes" => vec![state(NODE, json!(NodeFact::of(audit, object)))],
-        "events" | "events.k8s.io/events" => Vec::new(),
+        "events" | "events.k8s.io/events" => {
+            EventFact::of(audit, object).map(|fact| state(EVENT, json!(fact))).into_iter().collect()
+        }
         _ => ObjectFact::of(audit, kind, object).map(|fact| state(OBJECT, json!(fact))).into_iter().collect(),
     }
 }
@@ -283,6 +290,19 @@ mod tests {
         assert!(gone("delete", &object(killed)));
         assert!(gone("delete", &json!({"kind": "Status", "status": "Success"})));
         assert!(!gone("patch", &object(json!({"resourceVersion": "1"}))));
+    }
+
+    #[test]
+    fn an_event_of_either_group_tells_what_it_is_about() {
+        for (resource, key) in [("events", "involvedObject"), ("events.k8s.io/events", "regarding")] {
+            let object = json!({key: {"kind": "GarageNode", "name": "n"}, "reason": "R"});
+            let told = of_audit(&audit(resource, "create", 201), &object).remove(0);
+            let fact = EventFact::deserialize(&told.value).unwrap();
+            assert_eq!(
+                (told.subject.as_str(), fact.regarding.as_str(), fact.reason.as_str()),
+                (EVENT, "GarageNode/n", "R")
+            );
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Splices of annotations, quiet times, metrics and new routes.
 
-use onewriter_history::{Audit, Event};
+use onewriter_history::Event;
 use serde_json::{Value, json};
 
 use super::super::calls::of_site;
@@ -56,23 +56,15 @@ pub(super) fn unknown_post(events: &Events, pick: usize) -> Option<Events> {
     Some(insert(events, index, new))
 }
 
-/// The operator writes Event objects again and again in a quiet time.
+/// The operator tells the same again and again, and once more in a quiet time.
 pub(super) fn told_in_quiet(events: &Events, _pick: usize) -> Option<Events> {
-    let (_, ends) = quiet_time(events)?;
-    let told = Event::Audit(Audit {
-        site: "west".to_owned(),
-        audit_id: "a".to_owned(),
-        stage: "ResponseComplete".to_owned(),
-        user: "system:serviceaccount:garage-operator-system:garage-operator".to_owned(),
-        user_agent: None,
-        verb: "create".to_owned(),
-        uri: String::new(),
-        resource: Some("events".to_owned()),
-        namespace: state(&events[ends].1)?.mesh.clone(),
-        name: None,
-        status: Some(201),
-    });
-    Some(insert(events, ends, vec![told; 9]))
+    let (begins, ends) = quiet_time(events)?;
+    let mut told = state(&events[ends].1)?.clone();
+    facts::EVENT.clone_into(&mut told.subject);
+    told.value = json!({"site": "west", "regarding": "GarageNode/n", "reason": "Roleless",
+        "by": "system:serviceaccount:garage-operator-system:garage-operator"});
+    let in_quiet = insert(events, ends, vec![Event::State(told.clone())]);
+    Some(insert(&in_quiet, begins, vec![Event::State(told); 3]))
 }
 
 /// A refusal is logged once more than it was.
