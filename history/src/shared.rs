@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::writer::{Journal, Lines, WriteError};
 use crate::{Event, Moment};
@@ -74,33 +74,13 @@ impl SharedJournal {
     /// Returns once every event that has a place now has been handed to the kernel.
     pub fn flush(&self) -> Result<(), WriteError> {
         let last = self.last.load(Ordering::Acquire);
-        if self.has(last) { Ok(()) } else { self.write_until(last, lock(&self.file)) }
-    }
-
-    /// As [`SharedJournal::flush`], but does not wait for another thread that is writing: false then, and it is to be
-    /// tried again.
-    pub fn try_flush(&self) -> Result<bool, WriteError> {
-        let last = self.last.load(Ordering::Acquire);
-        if self.has(last) {
-            return Ok(true);
+        let has_last = || self.written.load(Ordering::Acquire) >= last;
+        if has_last() {
+            return Ok(());
         }
-        match self.file.try_lock() {
-            Ok(writing) => self.write_until(last, writing).map(|()| true),
-            Err(TryLockError::Poisoned(poisoned)) => {
-                self.write_until(last, poisoned.into_inner()).map(|()| true)
-            }
-            Err(TryLockError::WouldBlock) => Ok(false),
-        }
-    }
-
-    /// Whether the kernel has the events up to `last`.
-    fn has(&self, last: u64) -> bool {
-        self.written.load(Ordering::Acquire) >= last
-    }
-
-    fn write_until(&self, last: u64, mut writing: MutexGuard<'_, Writing>) -> Result<(), WriteError> {
+        let mut writing = lock(&self.file);
         // Another thread may have written them meanwhile.
-        if self.has(last) {
+        if has_last() {
             return Ok(());
         }
         let Writing { file, text } = &mut *writing;
@@ -159,12 +139,7 @@ mod tests {
                 scope.spawn(move || {
                     for turn in 0..50 {
                         let seq = journal.enqueue(Moment::now, event(&format!("{thread} {turn}"))).unwrap();
-                        if turn % 2 == 0 {
-                            journal.flush().unwrap();
-                        }
-                        while !journal.try_flush().unwrap() {
-                            std::thread::yield_now();
-                        }
+                        journal.flush().unwrap();
                         let text = std::fs::read_to_string(journal.path()).unwrap();
                         assert!(text.contains(&format!("\n{{\"seq\":{seq},")), "{seq} is not in the file");
                     }

@@ -81,27 +81,11 @@ impl Recorder {
 
     /// Hands everything that has a place in the order to the kernel. Returns whether the history goes on.
     pub fn flush(&self) -> bool {
-        self.attempt(|journal| journal.flush().map(|()| true)).is_some()
-    }
-
-    /// As [`Recorder::flush`]; while another thread writes, this one does other work.
-    pub async fn settle(&self) -> bool {
-        loop {
-            match self.attempt(SharedJournal::try_flush) {
-                Some(false) => tokio::task::yield_now().await,
-                Some(true) => return true,
-                None => return false,
-            }
-        }
-    }
-
-    /// Whether everything is in the file after an attempt; `None` where the history cannot go on.
-    fn attempt(&self, flush: impl FnOnce(&SharedJournal) -> Result<bool, WriteError>) -> Option<bool> {
-        let Some(journal) = &self.journal else { return Some(true) };
+        let Some(journal) = &self.journal else { return true };
         if self.failed.is_cancelled() {
-            return None;
+            return false;
         }
-        flush(journal).map_err(|error| self.fail(error)).ok()
+        journal.flush().map_err(|error| self.fail(error)).is_ok()
     }
 
     /// Appends an event that is in the file afterwards.
