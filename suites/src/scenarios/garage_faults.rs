@@ -61,10 +61,11 @@ fn cells() -> Vec<Cell> {
     };
     let writers = WRITES.into_iter().flat_map(|(grows, shrinks)| [writer(grows), writer(shrinks)]);
     let followers = READS.into_iter().flat_map(|(grows, shrinks)| [follower(grows), follower(shrinks)]);
-    let raced = Cell::control(NAME, "raced-new-node").with(EAST, "Writer").claims(
-        "an apply that is answered 200 and then dropped is found out and made good",
-        &["fact-apply-race"],
-    );
+    let raced =
+        Cell::control(NAME, "raced-new-node").with(EAST, "Writer").expects("staged-changes-kept").claims(
+            "an apply that is answered 200 and then dropped is found out and made good",
+            &["fact-apply-race"],
+        );
     writers.chain(followers).chain([raced]).collect()
 }
 
