@@ -1,6 +1,6 @@
 //! The gauge of the site role says what is so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onewriter_history::{Event, State};
 use serde::Deserialize as _;
@@ -11,11 +11,13 @@ use super::slot::slot;
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{self, ClusterFact, Fact, MetricFact};
 use crate::garage::role::Role;
+use crate::scenario::disturbance::DISTURBANCE;
 
 /// The gauge of the layout site role names the role that a GarageCluster's spec gives and its status confirms, and no
 /// other; where neither names one, it names none (design record, "Status": metrics).
 ///
-/// Around a change of roles nothing is judged.
+/// Around a change of roles nothing is judged. An operator that was ended or started again shows no role at all until it
+/// has reconciled something.
 #[derive(Debug, Clone, Copy)]
 pub struct GaugeIsTheRole;
 
@@ -45,6 +47,8 @@ struct Gauges {
     roles: Roles,
     /// GarageClusters by mesh, site and name.
     meshes: BTreeMap<String, BTreeMap<String, BTreeMap<String, Known>>>,
+    /// Sites whose operator has shown no role since the harness disturbed the site.
+    fresh: BTreeSet<String>,
     held: Deferred<(String, String, String)>,
 }
 
@@ -73,10 +77,12 @@ impl Judge for Gauges {
         if let Some((mesh, Fact::Cluster(fact))) = Fact::seen(seen) {
             self.learn(mesh, fact, seen.record.mono_ns);
         }
-        if let Event::State(state) = &seen.record.event
-            && state.subject == facts::METRIC
-        {
-            self.read(state, seen);
+        match &seen.record.event {
+            Event::Fault(fault) if fault.action == DISTURBANCE => {
+                self.fresh.insert(fault.target.clone());
+            }
+            Event::State(state) if state.subject == facts::METRIC => self.read(state, seen),
+            _ => {}
         }
     }
 
@@ -107,6 +113,12 @@ impl Gauges {
 
     fn read(&mut self, state: &State, seen: &Seen<'_>) {
         let (Some(mesh), Ok(metric)) = (&state.mesh, MetricFact::deserialize(&state.value)) else { return };
+        if metric.roles.values().any(|roles| !roles.is_empty()) {
+            self.fresh.remove(&metric.site);
+        }
+        if self.fresh.contains(&metric.site) {
+            return;
+        }
         let clusters = self.meshes.get(mesh).and_then(|sites| sites.get(&metric.site));
         for (name, known) in clusters.into_iter().flatten().filter(|_| metric.error.is_none()) {
             let Some(expected) = known.expected(metric.since_ns) else { continue };
@@ -174,5 +186,14 @@ mod tests {
     fn a_change_that_is_recorded_a_moment_late_excuses_what_the_gauge_said_before() {
         let changed = cluster(follower(&["Writer"]), json!("Writer"), json!("Follower"));
         assert_eq!(judged(&GaugeIsTheRole, &changed), []);
+    }
+
+    #[test]
+    fn an_operator_that_was_disturbed_shows_no_role_until_it_has_shown_one() {
+        let disturbed = || follower(&["Follower"]).fault(DISTURBANCE);
+        assert_eq!(judged(&GaugeIsTheRole, &shown(disturbed(), &[])), []);
+        assert_eq!(judged(&GaugeIsTheRole, &shown(disturbed(), &["Writer"])).len(), 1);
+        let again = shown(shown(disturbed(), &["Follower"]), &[]);
+        assert_eq!(judged(&GaugeIsTheRole, &again).len(), 1);
     }
 }
