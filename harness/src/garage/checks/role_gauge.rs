@@ -62,11 +62,13 @@ struct Known {
 }
 
 impl Known {
-    /// The role that the gauge must name; none while spec and status disagree or have changed just now.
-    fn expected(&self, at: u64) -> Option<Option<Role>> {
+    /// The role that the gauge must name, or that there is none to name; nothing while spec and status disagree or have
+    /// changed just now.
+    fn expected(&self, at: u64) -> Option<Role> {
         let settled = self.since.saturating_add(SETTLING_NS) <= at;
         let agreed = self.gone || self.declared == self.enforced;
-        (settled && agreed).then_some(if self.gone { None } else { self.enforced })
+        let role = self.enforced.filter(|_| !self.gone).unwrap_or(Role::Absent);
+        (settled && agreed).then_some(role)
     }
 }
 
@@ -123,14 +125,14 @@ impl Gauges {
         for (name, known) in clusters.into_iter().flatten().filter(|_| metric.error.is_none()) {
             let Some(expected) = known.expected(metric.since_ns) else { continue };
             let shown = metric.roles.get(name).map(Vec::as_slice).unwrap_or_default();
-            if shown.iter().map(String::as_str).eq(expected.and_then(Role::field)) {
+            if shown.iter().map(String::as_str).eq(expected.field()) {
                 continue;
             }
             let message = format!(
                 "the gauge of GarageCluster {name} at {} names {}, and its role is {}",
                 metric.site,
                 if shown.is_empty() { "no role".to_owned() } else { shown.join(" and ") },
-                expected.and_then(Role::field).unwrap_or("not set"),
+                expected.field().unwrap_or("not set"),
             );
             let finding = Finding::violation(self.roles.cell(mesh), message, seen.witness());
             let key = (mesh.clone(), metric.site.clone(), name.clone());
@@ -146,7 +148,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    fn cluster(example: Example, declared: Value, enforced: Value) -> Example {
+    fn cluster(example: Example, declared: &Value, enforced: &Value) -> Example {
         let fact = json!({"site": "west", "name": "garage", "declared": declared, "enforced": enforced});
         example.fact(facts::CLUSTER, &fact)
     }
@@ -157,7 +159,7 @@ mod tests {
     }
 
     fn follower(roles: &[&str]) -> Example {
-        shown(cluster(Example::new().records(), json!("Follower"), json!("Follower")), roles)
+        shown(cluster(Example::new().records(), &json!("Follower"), &json!("Follower")), roles)
     }
 
     #[rstest]
@@ -171,20 +173,20 @@ mod tests {
 
     #[test]
     fn a_cluster_without_a_role_has_no_gauge() {
-        let absent = |roles: &[&str]| shown(cluster(Example::new(), Value::Null, Value::Null), roles);
+        let absent = |roles: &[&str]| shown(cluster(Example::new(), &Value::Null, &Value::Null), roles);
         assert_eq!(judged(&GaugeIsTheRole, &absent(&[])), []);
         assert_eq!(judged(&GaugeIsTheRole, &absent(&["Writer"])).len(), 1);
     }
 
     #[test]
     fn while_spec_and_status_disagree_nothing_is_judged() {
-        let changing = cluster(Example::new(), json!("Writer"), json!("Follower"));
+        let changing = cluster(Example::new(), &json!("Writer"), &json!("Follower"));
         assert_eq!(judged(&GaugeIsTheRole, &shown(changing, &["Writer"])), []);
     }
 
     #[test]
     fn a_change_that_is_recorded_a_moment_late_excuses_what_the_gauge_said_before() {
-        let changed = cluster(follower(&["Writer"]), json!("Writer"), json!("Follower"));
+        let changed = cluster(follower(&["Writer"]), &json!("Writer"), &json!("Follower"));
         assert_eq!(judged(&GaugeIsTheRole, &changed), []);
     }
 
