@@ -72,7 +72,13 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         world.condition(EAST, "AwaitingLayoutWriter", "True", reason).await?;
         let all = auto_nodes(2);
         world.identity(EAST, &all[1]).await?;
-        world.stays_quiet(EAST, &all).await?;
+        if parts(cell).2 {
+            // The writer's operator keeps looking for its nodes: that is no quiet time.
+            world.reconciles(EAST, &all).await?;
+            world.reconciles(EAST, &all).await?;
+        } else {
+            world.stays_quiet(EAST, &all).await?;
+        }
         let layout = world.layout(EAST, &nodes[0]).await?;
         world.claim(EAST, "the layout is kept", layout.roles.len() == nodes.len() + 1, || {
             format!("{layout:?}")
@@ -150,5 +156,14 @@ async fn fail_back(world: &World<'_>) -> Result<(), Failure> {
     world.declare(Some(Role::Follower), Some(Role::Follower));
     world.condition(EAST, "LayoutWriter", "False", "FollowerSite").await?;
     world.declare(Some(Role::Follower), Some(Role::Writer));
-    world.scope.disturb(WEST, Disturbance::ReviveAll).await
+    let (_, _, nodes) = parts(world.cell);
+    if nodes {
+        for name in manual_nodes(1) {
+            let node = world.hub_name(WEST, &name);
+            world.fault(&json!({"action": "restart", "node": node})).await?;
+        }
+    }
+    world.scope.disturb(WEST, Disturbance::ReviveAll).await?;
+    // It knows its role again, and shows it.
+    world.reconciles(WEST, &manual_nodes(1)).await
 }
