@@ -215,6 +215,10 @@ impl MeshActor {
     ) -> Option<Response> {
         let (progress, held) = {
             let mut inner = self.now();
+            if inner.has_ended(node) {
+                // Its port closes just now: nobody has read this request.
+                return None;
+            }
             let Begun { progress, request, intervention } = self.begin_call(&mut inner, node, request, host);
             if let Some(intervention) = intervention {
                 (progress, Some((request, intervention)))
@@ -264,13 +268,19 @@ impl MeshActor {
         request: Request,
         host: Option<String>,
         error: &BodyError,
-    ) -> Response {
+    ) -> Option<Response> {
         let error = ApiError::new(500, "InternalError", error.to_string());
         let response = Response::error(&error, &request.path);
-        let begun = self.begin_call(&mut self.now(), node, request, host);
+        let begun = {
+            let mut inner = self.now();
+            if inner.has_ended(node) {
+                return None;
+            }
+            self.begin_call(&mut inner, node, request, host)
+        };
         self.answer_instead(&begun.progress, Some(response.clone()));
         self.shared.recorder.flush();
-        response
+        Some(response)
     }
 
     /// Attributes a call, records that it begins, and asks the rules.
@@ -415,6 +425,10 @@ impl MeshActor {
 }
 
 impl Inner {
+    fn has_ended(&self, node: NodeIndex) -> bool {
+        matches!(self.processes.get(&node), Some(Process::Ended { .. }))
+    }
+
     fn refresh_credentials(&mut self, node: NodeIndex) {
         let own = self.own_tokens.get(&node).cloned().unwrap_or_default();
         let credentials = self.tokens.credentials(&self.cluster.mesh().node(node).config().site, &own);

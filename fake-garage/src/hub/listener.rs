@@ -151,7 +151,10 @@ async fn answer(
     if takes_body(&request.method, &request.path) {
         match read_body(body).await {
             Ok(body) => request.body = body,
-            Err(error) => return Ok(http_response(actor.call_cut_short(node, request, host, &error))),
+            Err(error) => {
+                let response = actor.call_cut_short(node, request, host, &error);
+                return response.map(http_response).ok_or(NoAnswer);
+            }
         }
     }
     actor.call(node, request, host).await.map(http_response).ok_or(NoAnswer)

@@ -236,3 +236,14 @@ async fn what_cannot_be_done_is_told_and_leaves_no_trace(#[case] fault: Value, #
     assert!(error.contains(message), "{error}");
     assert!(faults(&world.finish().await).is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_comes_when_the_process_has_just_ended_is_read_by_nobody_and_not_recorded() {
+    let world = World::with_layout().await;
+    let _killed = world.fault(node_fault("kill")).await;
+    let (status, _) = world.call(3, "GET", "/v2/GetClusterHealth", Value::Null).await;
+    assert_eq!(status, 0, "there is no answer");
+    let history = world.finish().await;
+    let health = |record: &onewriter_history::Record| matches!(&record.event, onewriter_history::Event::CallBegin(begin) if begin.path.contains("GetClusterHealth"));
+    assert!(!records(&history).iter().any(health), "and no call");
+}

@@ -109,7 +109,9 @@ mod tests {
 
     fn figures(records: &[Record]) -> BTreeMap<String, u64> {
         let mut latency = Latency::default();
-        records.iter().for_each(|record| latency.take(record));
+        for record in records {
+            latency.take(record);
+        }
         latency.figures()
     }
 

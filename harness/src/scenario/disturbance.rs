@@ -11,6 +11,9 @@ use crate::failure::BoxError;
 use crate::site::Site;
 use crate::supervisor::Client;
 
+/// The action under which a disturbance stands in the history, as a fault of the site it concerns.
+pub const DISTURBANCE: &str = "disturbance";
+
 /// Something that is done to a part of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "disturbance", rename_all = "kebab-case", deny_unknown_fields)]

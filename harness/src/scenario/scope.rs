@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kube::Client;
 
+use super::disturbance::DISTURBANCE;
 use super::{AbortSwitch, Cell, Disturbance, Disturber};
 use crate::failure::Failure;
 use crate::history::Recorder;
@@ -75,7 +76,7 @@ impl Scope {
     pub async fn disturb(&self, site: Site, what: Disturbance) -> Result<(), Failure> {
         self.recorder.step(what.to_string());
         let detail = serde_json::to_value(what).ok();
-        self.recorder.fault("disturbance", site.name(), detail);
+        self.recorder.fault(DISTURBANCE, site.name(), detail);
         let done = self.disturber.disturb(what).await;
         done.map_err(|error| Failure::harness(site, what.to_string(), error))
     }

@@ -17,7 +17,7 @@ use crate::api::storage::StorageTier;
 use crate::api::v1beta1::{External, GarageNode, GarageNodeSpec};
 use crate::api::v1beta2::{GarageCluster, GarageClusterSpec, GarageClusterStatus};
 
-const PATIENCE: Patience = Patience { validating: Duration::from_secs(120), stuck: Duration::from_secs(900) };
+const PATIENCE: Patience = Patience { validating: Duration::from_mins(2), stuck: Duration::from_mins(15) };
 
 fn at(second: i64) -> Time {
     Time(Timestamp::from_second(second).unwrap())

@@ -198,7 +198,8 @@ pub(super) async fn once(
         }
         Err(start::Ended::Failed(error)) => return set_up_failed(args, directory, &error),
     };
-    let mut verdict = match on_pair(args, selected, &client, &directory, &display, interrupts).await {
+    let mut verdict = match Box::pin(on_pair(args, selected, &client, &directory, &display, interrupts)).await
+    {
         Ok(verdict) => verdict,
         Err(error) => problem(&directory, Exit::SetupFailed, &chain(error.as_ref())),
     };

@@ -89,12 +89,11 @@ async fn programs(
         if programs.contains_key(&mutant.feature) {
             continue;
         }
-        let program = match &args.pair.operator_bin {
-            Some(named) => operator::usable(named.clone()).map_err(|error| error.to_string())?,
-            None => {
-                display.say(&format!("building the operator with its feature {}", mutant.feature));
-                operator::build_with(&mutant.feature).await.map_err(|error| chain(&error))?
-            }
+        let program = if let Some(named) = &args.pair.operator_bin {
+            operator::usable(named.clone()).map_err(|error| error.to_string())?
+        } else {
+            display.say(&format!("building the operator with its feature {}", mutant.feature));
+            operator::build_with(&mutant.feature).await.map_err(|error| chain(&error))?
         };
         programs.insert(mutant.feature.clone(), program);
     }

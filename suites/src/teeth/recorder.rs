@@ -20,15 +20,19 @@ struct Defect {
 }
 
 const DEFECTS: [Defect; 10] = [
-    Defect { name: "a call has no owner", check: "every-call-attributed", put: disown },
+    Defect { name: "a call has no owner", check: "every-call-attributed", put: |records| disown(records) },
     Defect { name: "the end of a call is lost", check: "every-call-ended", put: lose_end },
     Defect { name: "the start of a node is lost", check: "every-event-accounted", put: lose_start },
     Defect { name: "the history is cut short", check: "history-is-whole", put: cut },
     Defect { name: "no cell says what it expects", check: "control-wrote", put: expect_nothing },
-    Defect { name: "a version goes back", check: "versions-move-forward", put: go_back },
+    Defect { name: "a version goes back", check: "versions-move-forward", put: |records| go_back(records) },
     Defect { name: "two contents of a version meet", check: "one-content-per-version", put: meet },
     Defect { name: "an answered apply is dropped", check: "staged-changes-kept", put: drop_apply },
-    Defect { name: "a call goes to a route of tomorrow", check: "follower-routes-known", put: new_route },
+    Defect {
+        name: "a call goes to a route of tomorrow",
+        check: "follower-routes-known",
+        put: |records| new_route(records),
+    },
     Defect { name: "a declared finding does not come", check: EXPECTED, put: declare },
 ];
 
@@ -73,7 +77,7 @@ fn state<'a>(record: &'a Record, subject: &str) -> Option<&'a State> {
     }
 }
 
-fn disown(records: &mut Vec<Record>) -> Option<()> {
+fn disown(records: &mut [Record]) -> Option<()> {
     let owned = |call: &&mut CallBegin| call.caller.is_some() && call.path.starts_with("/v2/");
     records.iter_mut().filter_map(begin).find(owned)?.caller = None;
     Some(())
@@ -105,7 +109,7 @@ fn expect_nothing(records: &mut Vec<Record>) -> Option<()> {
     (records.len() < before).then_some(())
 }
 
-fn go_back(records: &mut Vec<Record>) -> Option<()> {
+fn go_back(records: &mut [Record]) -> Option<()> {
     records.iter_mut().rev().filter_map(begin).find(|call| call.layout_version > 0)?.layout_version -= 1;
     Some(())
 }
@@ -133,7 +137,7 @@ fn drop_apply(records: &mut Vec<Record>) -> Option<()> {
 }
 
 /// The last connecting of each site goes elsewhere; one of the sites is a Follower's.
-fn new_route(records: &mut Vec<Record>) -> Option<()> {
+fn new_route(records: &mut [Record]) -> Option<()> {
     let mut changed = None;
     for call in
         records.iter_mut().filter_map(begin).filter(|call| call.method == "POST" && !call.layout_write)

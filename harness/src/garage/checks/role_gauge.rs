@@ -1,6 +1,6 @@
 //! The gauge of the site role says what is so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onewriter_history::{Event, State};
 use serde::Deserialize as _;
@@ -11,11 +11,13 @@ use super::slot::slot;
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{self, ClusterFact, Fact, MetricFact};
 use crate::garage::role::Role;
+use crate::scenario::disturbance::DISTURBANCE;
 
 /// The gauge of the layout site role names the role that a GarageCluster's spec gives and its status confirms, and no
 /// other; where neither names one, it names none (design record, "Status": metrics).
 ///
-/// Around a change of roles nothing is judged.
+/// Around a change of roles nothing is judged. An operator that was ended or started again shows no role at all until it
+/// has reconciled something.
 #[derive(Debug, Clone, Copy)]
 pub struct GaugeIsTheRole;
 
@@ -45,6 +47,8 @@ struct Gauges {
     roles: Roles,
     /// GarageClusters by mesh, site and name.
     meshes: BTreeMap<String, BTreeMap<String, BTreeMap<String, Known>>>,
+    /// Sites whose operator has shown no role since the harness disturbed the site.
+    fresh: BTreeSet<String>,
     held: Deferred<(String, String, String)>,
 }
 
@@ -58,11 +62,13 @@ struct Known {
 }
 
 impl Known {
-    /// The role that the gauge must name; none while spec and status disagree or have changed just now.
-    fn expected(&self, at: u64) -> Option<Option<Role>> {
+    /// The role that the gauge must name, or that there is none to name; nothing while spec and status disagree or have
+    /// changed just now.
+    fn expected(&self, at: u64) -> Option<Role> {
         let settled = self.since.saturating_add(SETTLING_NS) <= at;
         let agreed = self.gone || self.declared == self.enforced;
-        (settled && agreed).then_some(if self.gone { None } else { self.enforced })
+        let role = self.enforced.filter(|_| !self.gone).unwrap_or(Role::Absent);
+        (settled && agreed).then_some(role)
     }
 }
 
@@ -73,10 +79,12 @@ impl Judge for Gauges {
         if let Some((mesh, Fact::Cluster(fact))) = Fact::seen(seen) {
             self.learn(mesh, fact, seen.record.mono_ns);
         }
-        if let Event::State(state) = &seen.record.event
-            && state.subject == facts::METRIC
-        {
-            self.read(state, seen);
+        match &seen.record.event {
+            Event::Fault(fault) if fault.action == DISTURBANCE => {
+                self.fresh.insert(fault.target.clone());
+            }
+            Event::State(state) if state.subject == facts::METRIC => self.read(state, seen),
+            _ => {}
         }
     }
 
@@ -107,18 +115,24 @@ impl Gauges {
 
     fn read(&mut self, state: &State, seen: &Seen<'_>) {
         let (Some(mesh), Ok(metric)) = (&state.mesh, MetricFact::deserialize(&state.value)) else { return };
+        if metric.roles.values().any(|roles| !roles.is_empty()) {
+            self.fresh.remove(&metric.site);
+        }
+        if self.fresh.contains(&metric.site) {
+            return;
+        }
         let clusters = self.meshes.get(mesh).and_then(|sites| sites.get(&metric.site));
         for (name, known) in clusters.into_iter().flatten().filter(|_| metric.error.is_none()) {
             let Some(expected) = known.expected(metric.since_ns) else { continue };
             let shown = metric.roles.get(name).map(Vec::as_slice).unwrap_or_default();
-            if shown.iter().map(String::as_str).eq(expected.and_then(Role::field)) {
+            if shown.iter().map(String::as_str).eq(expected.field()) {
                 continue;
             }
             let message = format!(
                 "the gauge of GarageCluster {name} at {} names {}, and its role is {}",
                 metric.site,
                 if shown.is_empty() { "no role".to_owned() } else { shown.join(" and ") },
-                expected.and_then(Role::field).unwrap_or("not set"),
+                expected.field().unwrap_or("not set"),
             );
             let finding = Finding::violation(self.roles.cell(mesh), message, seen.witness());
             let key = (mesh.clone(), metric.site.clone(), name.clone());
@@ -134,7 +148,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    fn cluster(example: Example, declared: Value, enforced: Value) -> Example {
+    fn cluster(example: Example, declared: &Value, enforced: &Value) -> Example {
         let fact = json!({"site": "west", "name": "garage", "declared": declared, "enforced": enforced});
         example.fact(facts::CLUSTER, &fact)
     }
@@ -145,7 +159,7 @@ mod tests {
     }
 
     fn follower(roles: &[&str]) -> Example {
-        shown(cluster(Example::new().records(), json!("Follower"), json!("Follower")), roles)
+        shown(cluster(Example::new().records(), &json!("Follower"), &json!("Follower")), roles)
     }
 
     #[rstest]
@@ -159,20 +173,29 @@ mod tests {
 
     #[test]
     fn a_cluster_without_a_role_has_no_gauge() {
-        let absent = |roles: &[&str]| shown(cluster(Example::new(), Value::Null, Value::Null), roles);
+        let absent = |roles: &[&str]| shown(cluster(Example::new(), &Value::Null, &Value::Null), roles);
         assert_eq!(judged(&GaugeIsTheRole, &absent(&[])), []);
         assert_eq!(judged(&GaugeIsTheRole, &absent(&["Writer"])).len(), 1);
     }
 
     #[test]
     fn while_spec_and_status_disagree_nothing_is_judged() {
-        let changing = cluster(Example::new(), json!("Writer"), json!("Follower"));
+        let changing = cluster(Example::new(), &json!("Writer"), &json!("Follower"));
         assert_eq!(judged(&GaugeIsTheRole, &shown(changing, &["Writer"])), []);
     }
 
     #[test]
     fn a_change_that_is_recorded_a_moment_late_excuses_what_the_gauge_said_before() {
-        let changed = cluster(follower(&["Writer"]), json!("Writer"), json!("Follower"));
+        let changed = cluster(follower(&["Writer"]), &json!("Writer"), &json!("Follower"));
         assert_eq!(judged(&GaugeIsTheRole, &changed), []);
+    }
+
+    #[test]
+    fn an_operator_that_was_disturbed_shows_no_role_until_it_has_shown_one() {
+        let disturbed = || follower(&["Follower"]).fault(DISTURBANCE);
+        assert_eq!(judged(&GaugeIsTheRole, &shown(disturbed(), &[])), []);
+        assert_eq!(judged(&GaugeIsTheRole, &shown(disturbed(), &["Writer"])).len(), 1);
+        let again = shown(shown(disturbed(), &["Follower"]), &[]);
+        assert_eq!(judged(&GaugeIsTheRole, &again).len(), 1);
     }
 }
