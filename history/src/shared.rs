@@ -20,6 +20,8 @@ pub struct SharedJournal {
     path: PathBuf,
     queue: Mutex<Queue>,
     file: Mutex<Writing>,
+    /// The last event that has a place.
+    last: AtomicU64,
     /// The last event that the kernel has.
     written: AtomicU64,
 }
@@ -28,7 +30,6 @@ pub struct SharedJournal {
 struct Queue {
     lines: Lines,
     text: Vec<u8>,
-    last: u64,
 }
 
 #[derive(Debug)]
@@ -51,8 +52,9 @@ impl From<Journal> for SharedJournal {
         let (path, file, lines) = journal.into_parts();
         Self {
             path,
+            last: AtomicU64::new(lines.last()),
             written: AtomicU64::new(lines.last()),
-            queue: Mutex::new(Queue { last: lines.last(), lines, text: Vec::new() }),
+            queue: Mutex::new(Queue { lines, text: Vec::new() }),
             file: Mutex::new(Writing { file, text: Vec::new() }),
         }
     }
@@ -63,20 +65,22 @@ impl SharedJournal {
     /// certain, so that times follow the order.
     pub fn enqueue(&self, clock: impl FnOnce() -> Moment, event: Event) -> Result<u64, WriteError> {
         let mut queue = lock(&self.queue);
-        let Queue { lines, text, last } = &mut *queue;
-        *last = lines.add(clock(), event, text)?;
-        Ok(*last)
+        let Queue { lines, text } = &mut *queue;
+        let last = lines.add(clock(), event, text)?;
+        self.last.store(last, Ordering::Release);
+        Ok(last)
     }
 
     /// Returns once every event that has a place now has been handed to the kernel.
     pub fn flush(&self) -> Result<(), WriteError> {
-        let last = lock(&self.queue).last;
-        if self.written.load(Ordering::Acquire) >= last {
+        let last = self.last.load(Ordering::Acquire);
+        let has_last = || self.written.load(Ordering::Acquire) >= last;
+        if has_last() {
             return Ok(());
         }
         let mut writing = lock(&self.file);
         // Another thread may have written them meanwhile.
-        if self.written.load(Ordering::Acquire) >= last {
+        if has_last() {
             return Ok(());
         }
         let Writing { file, text } = &mut *writing;
@@ -85,7 +89,7 @@ impl SharedJournal {
         let last = {
             let mut queue = lock(&self.queue);
             std::mem::swap(&mut queue.text, text);
-            queue.last
+            queue.lines.last()
         };
         file.write_all(text).map_err(|source| WriteError::Append { path: self.path.clone(), source })?;
         self.written.store(last, Ordering::Release);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::client::Failure;
 use crate::fake::{FakeHub, Recording};
-use crate::load::{closed_loop, open_loop};
+use crate::load::{Load, closed_loop, open_loop};
 use crate::mesh::{Mesh, admin, read_layout};
 use crate::table::{Figures, Table, Target};
 
@@ -31,34 +31,59 @@ pub(crate) async fn scale(table: &mut Table, folder: &Path, rounds: u8) -> Resul
     }
     let mut memory = Figures::default();
     memory.add(hub.memory()?);
-    let nodes = meshes.iter().flat_map(|mesh| mesh.addresses.iter().map(|address| admin(*address)));
-    let asked: Vec<_> = nodes.step_by(MESHES * NODES_PER_MESH / READERS).collect();
-    let (mut median, mut late) = (Figures::default(), Figures::default());
-    let idle = hub.processor_seconds()?;
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    let before = hub.processor_seconds()?;
+    tokio::time::sleep(QUIET).await;
     let mut busy = Figures::default();
-    busy.add((hub.processor_seconds()? - idle) / 3.0 * 100.0);
+    busy.add((hub.processor_seconds()? - before) / QUIET.as_secs_f64() * 100.0);
+    let nodes = meshes.iter().flat_map(|mesh| mesh.addresses.iter().map(|address| admin(*address)));
+    let many: Vec<_> = nodes.step_by(MESHES * NODES_PER_MESH / READERS).collect();
+    let (small_hub, small_mesh) = control(folder).await?;
+    let four: Vec<_> = small_mesh.addresses.iter().cycle().take(READERS).map(|node| admin(*node)).collect();
+    let (mut of_many, mut of_four) = (Latencies::default(), Latencies::default());
     for _ in 0..rounds {
-        let load = open_loop(&asked, READ_RATE, Duration::from_secs(4), &read_layout())?;
-        median.add(load.percentile(50));
-        late.add(load.percentile(99));
+        of_many.add(&open_loop(&many, READ_RATE, Duration::from_secs(4), &read_layout())?);
+        of_four.add(&open_loop(&four, READ_RATE, Duration::from_secs(4), &read_layout())?);
     }
+    drop(small_hub);
     memory.add(hub.memory()?);
-    table.figure(
-        "1,000 nodes in 10 meshes: memory, before and after the reads",
-        "MB",
-        &memory,
-        Target::AtMost(300.0),
-    );
+    let megabytes = Target::AtMost(300.0);
+    table.figure("1,000 nodes in 10 meshes: memory, before and after the reads", "MB", &memory, megabytes);
     table.figure("1,000 nodes, nothing asked: one core's time", "%", &busy, Target::None);
-    table.figure("1,000 nodes, 5,000 reads/s at fixed times: median", "ms", &median, Target::None);
-    table.figure(
-        "1,000 nodes, 5,000 reads/s at fixed times: 99th percentile",
-        "ms",
-        &late,
-        Target::AtMost(2.0),
-    );
+    of_many.tell(table, "1,000 nodes, 5,000 reads/s at fixed times", Target::AtMost(2.0));
+    of_four.tell(table, "control: the same on a hub of 4 nodes", Target::None);
     Ok(())
+}
+
+/// How long nothing is asked while the hub's processor time is measured.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// What the machine makes of the same reads where there is next to nothing to do: a hub of four nodes.
+async fn control(folder: &Path) -> Result<(FakeHub, Mesh), Failure> {
+    let home = folder.join("control");
+    std::fs::create_dir_all(&home)?;
+    let hub = FakeHub::spawn(&home, 35)?;
+    let mesh = Mesh::connect(hub.nodes("control", 4).await?).await?;
+    mesh.first_layout(2).await?;
+    Ok((hub, mesh))
+}
+
+/// How long answers took, round by round.
+#[derive(Default)]
+struct Latencies {
+    median: Figures,
+    late: Figures,
+}
+
+impl Latencies {
+    fn add(&mut self, load: &Load) {
+        self.median.add(load.percentile(50));
+        self.late.add(load.percentile(99));
+    }
+
+    fn tell(&self, table: &mut Table, what: &str, target: Target) {
+        table.figure(&format!("{what}: median"), "ms", &self.median, Target::None);
+        table.figure(&format!("{what}: 99th percentile"), "ms", &self.late, target);
+    }
 }
 
 /// A hub with a mesh, and what was measured of it.

@@ -233,7 +233,7 @@ impl MeshActor {
             self.intervene(&progress, request, intervention).await;
         }
         // What takes long is in the history meanwhile.
-        self.shared.recorder.settle().await;
+        self.shared.recorder.flush();
         let response = progress.answer().await;
         // Nobody is told what is not in the history.
         response.filter(|_| self.shared.recorder.flush())

@@ -85,21 +85,7 @@ impl Recorder {
         if self.failed.is_cancelled() {
             return false;
         }
-        match journal.flush() {
-            Ok(()) => true,
-            Err(error) => {
-                self.fail(error);
-                false
-            }
-        }
-    }
-
-    /// As [`Recorder::flush`], after whoever else is ready: one write then carries the events of all.
-    pub async fn settle(&self) -> bool {
-        if self.journal.is_some() {
-            tokio::task::yield_now().await;
-        }
-        self.flush()
+        journal.flush().map_err(|error| self.fail(error)).is_ok()
     }
 
     /// Appends an event that is in the file afterwards.
