@@ -1,6 +1,7 @@
 //! `fake-garage replay`.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -47,7 +48,6 @@ const MISMATCHED: u8 = 3;
 
 impl Replay {
     /// Replays all files, in parallel.
-    #[expect(clippy::print_stdout, reason = "the report is what the command is for")]
     pub(super) fn run(&self) -> Result<ExitCode, CliError> {
         let scripts = self.files.iter().map(|path| self.read(path)).collect::<Result<Vec<_>, _>>()?;
         let reports: Vec<FileReport> = thread::scope(|scope| {
@@ -56,20 +56,29 @@ impl Replay {
             replays.into_iter().filter_map(|replay| replay.join().ok()).collect()
         });
         let totals: Totals = reports.iter().map(FileReport::totals).sum();
-        for report in &reports {
-            match self.format {
-                Format::Human => println!("{report}"),
-                Format::Json => println!("{}", serde_json::to_string(report).unwrap_or_default()),
-            }
-        }
-        match self.format {
-            Format::Human => println!("{totals}"),
-            Format::Json => println!("{}", serde_json::to_string(&totals).unwrap_or_default()),
+        if self.print(&reports, &totals).is_err() {
+            // Whoever read the report has seen enough, or its place is full: there is nobody to tell.
+            return Ok(ExitCode::FAILURE);
         }
         if reports.len() < scripts.len() {
             return Ok(ExitCode::FAILURE);
         }
         Ok(if totals.mismatched == 0 { ExitCode::SUCCESS } else { ExitCode::from(MISMATCHED) })
+    }
+
+    fn print(&self, reports: &[FileReport], totals: &Totals) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        for report in reports {
+            match self.format {
+                Format::Human => writeln!(out, "{report}")?,
+                Format::Json => writeln!(out, "{}", serde_json::to_string(report)?)?,
+            }
+        }
+        match self.format {
+            Format::Human => writeln!(out, "{totals}")?,
+            Format::Json => writeln!(out, "{}", serde_json::to_string(totals)?)?,
+        }
+        out.flush()
     }
 
     fn read(&self, path: &Path) -> Result<Script, CliError> {

@@ -218,6 +218,7 @@ async fn list_rules(State(registry): State<Arc<Registry>>) -> Response {
 
 async fn post_rule(State(registry): State<Arc<Registry>>, body: Bytes) -> Answer {
     let rule: RuleRequest = read(&body)?;
+    rule.check().map_err(ControlError::Malformed)?;
     let id = registry.shared().add_rule(&rule);
     Ok(Json(json!({ "id": id })).into_response())
 }

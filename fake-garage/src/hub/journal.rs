@@ -204,6 +204,12 @@ pub fn log_event(node: &Node, line: String) -> Event {
     Event::Log(Log { site: Some(config.site.clone()), program: format!("garage {}", config.name), line })
 }
 
+/// A line of the hub's own log that whoever reads the history should see.
+#[must_use]
+pub fn hub_log(line: String) -> Event {
+    Event::Log(Log { site: None, program: "hub".to_owned(), line })
+}
+
 /// A rule acts on a call.
 #[must_use]
 pub fn intervention_event(mesh: &str, node: &str, call: u64, intervention: &Intervention) -> Event {

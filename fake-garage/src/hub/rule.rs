@@ -33,6 +33,33 @@ const fn one() -> u64 {
     1
 }
 
+impl RuleRequest {
+    /// Says what in it no call can meet or no caller can be answered.
+    pub fn check(&self) -> Result<(), String> {
+        if self.nth == 0 {
+            return Err("`nth` counts from 1".to_owned());
+        }
+        if self.expires_ms == Some(0) {
+            return Err("`expiresMs` is 0: the rule would be over before it acts".to_owned());
+        }
+        match &self.effect {
+            Effect::Answer { status, .. } if !(200..=599).contains(status) => {
+                Err(format!("`status` {status} is none that ends a call: it is from 200 to 599"))
+            }
+            Effect::Answer { status: status @ (204 | 304), body, .. } if !body.is_null() => {
+                Err(format!("an answer with `status` {status} has no `body`"))
+            }
+            Effect::Delay { ms } if *ms > LONGEST_DELAY_MS => {
+                Err(format!("`ms` {ms} is more than a day; use the effect `hold`"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A day.
+const LONGEST_DELAY_MS: u64 = 86_400_000;
+
 /// Which calls: all that are given must be equal.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -260,6 +287,7 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rstest::rstest;
     use serde_json::json;
 
     const CALL: CallFacts<'_> = CallFacts {
@@ -272,6 +300,26 @@ mod tests {
 
     fn rule(value: Value) -> RuleRequest {
         serde_json::from_value(value).unwrap()
+    }
+
+    #[rstest]
+    #[case::nth(json!({"match": {}, "nth": 0, "effect": {"kind": "drop"}}), "`nth`")]
+    #[case::expired(json!({"match": {}, "expiresMs": 0, "effect": {"kind": "drop"}}), "`expiresMs`")]
+    #[case::no_status(json!({"match": {}, "effect": {"kind": "answer", "status": 99}}), "`status` 99")]
+    #[case::informational(json!({"match": {}, "effect": {"kind": "answer", "status": 101}}), "`status` 101")]
+    #[case::too_large(json!({"match": {}, "effect": {"kind": "answer", "status": 1000}}), "`status` 1000")]
+    #[case::body(json!({"match": {}, "effect": {"kind": "answer", "status": 204, "body": {}}}), "no `body`")]
+    #[case::for_ever(json!({"match": {}, "effect": {"kind": "delay", "ms": u64::MAX}}), "`hold`")]
+    fn a_rule_that_cannot_be_kept_is_refused(#[case] request: Value, #[case] word: &str) {
+        let error = rule(request).check().unwrap_err();
+        assert!(error.contains(word), "{error}");
+    }
+
+    #[test]
+    fn a_rule_that_can_be_kept_is_not_refused() {
+        let request =
+            json!({"match": {}, "effect": {"kind": "answer", "status": 503, "body": {"code": "x"}}});
+        assert_eq!(rule(request).check(), Ok(()));
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub struct Pacing {
     pub status_eager: Duration,
     /// Time between two attempts to reach a peer, after the first.
     pub redial: Duration,
+    /// Attempts in a row that fail before a peer is given up until it is heard of again: five minutes' worth (Garage
+    /// admin reference §5), also where attempts are more frequent.
+    pub dial_failures: u32,
     /// Time after which a connection that is not answered is given up.
     pub dial_timeout: Duration,
     /// Time after which a call on another node that is not answered has failed.
@@ -52,9 +55,6 @@ pub struct Pacing {
 
 /// Pings that fail in a row before a connection is given up.
 pub(super) const PING_FAILURES: u32 = 5;
-
-/// Attempts in a row that fail before a peer is given up until it is heard of again.
-pub(super) const DIAL_FAILURES: u32 = 10;
 
 const fn ms(value: u64) -> Duration {
     Duration::from_millis(value)
@@ -83,6 +83,7 @@ impl Pacing {
             status: ms(1000),
             status_eager: ms(50),
             redial: ms(1000),
+            dial_failures: 300,
             dial_timeout: ms(1000),
             rpc_timeout: ms(30_000),
             save_peers: ms(1000),
@@ -111,6 +112,7 @@ impl Pacing {
             status: ms(10_000),
             status_eager: ms(10_000),
             redial: ms(30_000),
+            dial_failures: 10,
             dial_timeout: ms(10_000),
             rpc_timeout: ms(300_000),
             save_peers: ms(60_000),

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::clock::next_beat;
 use super::events::{Event, Message};
 use super::node::NodeIndex;
-use super::pacing::{DIAL_FAILURES, PING_FAILURES};
+use super::pacing::PING_FAILURES;
 use super::peer::{Fate, Link, Peer};
 use super::{Cut, Mesh, Node, Output, Process, Sender, Time};
 use crate::layout::NodeId;
@@ -235,7 +235,7 @@ impl Mesh {
             Reach::Refused | Reach::Stranger | Reach::NoNode => self.now,
         };
         let failures = failures + 1;
-        let retry = (failures < DIAL_FAILURES).then(|| failed_at + self.pacing.redial);
+        let retry = (failures < self.pacing.dial_failures).then(|| failed_at + self.pacing.redial);
         if let Some(peer) = self.node_mut(index).peers.get_mut(&id) {
             peer.link = Link::Down { failures, retry };
         }

@@ -12,7 +12,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::both_sites::AgentError;
-use crate::{site::Site, toolchain::pins};
+use crate::{site::Site, toolchain::pins, wait::WatchBackoff};
 
 /// The Node's name.
 pub fn name(site: Site) -> String {
@@ -71,7 +71,7 @@ pub(super) async fn keep(client: Client, site: Site) {
     use kube::runtime::WatchStreamExt as _;
 
     let only = watcher::Config::default().fields(&format!("metadata.name={}", name(site)));
-    let mut events = watcher(Api::<Node>::all(client.clone()), only).default_backoff().boxed();
+    let mut events = watcher(Api::<Node>::all(client.clone()), only).backoff(WatchBackoff::default()).boxed();
     while let Some(event) = events.next().await {
         let result = match event {
             Ok(Event::Delete(_)) => ensure(&client, site).await,

@@ -25,7 +25,7 @@ use super::{
     runtime::{PodName, RuntimeError},
     status::{self, Waiting},
 };
-use crate::{failure::chain, site::Site};
+use crate::{failure::chain, site::Site, wait::WatchBackoff};
 
 /// When the API server or the runtime is asked again after it failed.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -78,6 +78,7 @@ pub(super) async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         .watches(Api::<ConfigMap>::all(client), every, move |config_map| {
             waiting_for(&config_maps, &config_map, Kind::ConfigMap)
         })
+        .trigger_backoff(WatchBackoff::default())
         .graceful_shutdown_on(shutdown.cancelled_owned())
         .run(reconcile, |_, _, _| Action::requeue(AGAIN), context)
         .for_each(|result| async move {

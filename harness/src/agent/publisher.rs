@@ -22,6 +22,7 @@ use super::{
 use crate::{
     failure::chain,
     site::{PerSite, Site},
+    wait::WatchBackoff,
 };
 
 /// When a publication that failed is tried again.
@@ -73,7 +74,7 @@ where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
     K::DynamicType: Hash + Eq + Clone,
 {
-    let events = watcher(api, watcher::Config::default()).default_backoff().reflect(writer);
+    let events = watcher(api, watcher::Config::default()).backoff(WatchBackoff::default()).reflect(writer);
     events
         .for_each(|event| async move {
             match event {

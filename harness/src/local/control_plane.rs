@@ -59,7 +59,7 @@ pub struct ControlPlane {
     audit_log: PathBuf,
     etcd: Child,
     kube_apiserver: Revivable,
-    kube_controller_manager: Child,
+    kube_controller_manager: Revivable,
 }
 
 /// What is written before anything is started.
@@ -91,7 +91,8 @@ impl ControlPlane {
         let etcd = plan.launch("etcd", program, arguments::etcd(layout), 200, &prepared.logs).await?;
         readiness::listening(plan.site, layout.store(), &etcd).await?;
         let program = &plan.binaries.kube_apiserver;
-        let kube_apiserver = plan.revivable("kube-apiserver", program, layout, &prepared.logs).await?;
+        let flags = arguments::kube_apiserver(layout);
+        let kube_apiserver = plan.revivable("kube-apiserver", program, flags, 600, &prepared.logs).await?;
         let server = kube_apiserver.child();
         let running = [&etcd, &server];
         let admin = kubeconfig::client(&prepared.kubeconfigs[&Identity::Admin]).await?;
@@ -103,8 +104,8 @@ impl ControlPlane {
         let arguments = arguments::kube_controller_manager(&prepared.kubeconfigs[&Identity::Controllers]);
         let program = &plan.binaries.kube_controller_manager;
         let kube_controller_manager =
-            plan.launch("kube-controller-manager", program, arguments, 300, &prepared.logs).await?;
-        let running = [&etcd, &server, &kube_controller_manager];
+            plan.revivable("kube-controller-manager", program, arguments, 300, &prepared.logs).await?;
+        let running = [&etcd, &server, &kube_controller_manager.child()];
         readiness::controllers(plan.site, &admin, &running).await?;
         Ok(Self {
             site: plan.site,
@@ -150,20 +151,32 @@ impl ControlPlane {
 
     /// Its programs.
     pub fn programs(&self) -> [Child; 3] {
-        [self.etcd.clone(), self.kube_apiserver.child(), self.kube_controller_manager.clone()]
+        [self.etcd.clone(), self.kube_apiserver.child(), self.kube_controller_manager.child()]
     }
 
-    /// The API server, which can be ended on purpose and started again: clients lose their watches with it.
-    pub fn api_server(&self) -> &Revivable {
-        &self.kube_apiserver
+    /// Whether the API server was ended on purpose and is not there.
+    pub fn is_api_server_down(&self) -> bool {
+        self.kube_apiserver.is_down()
     }
 
-    /// Starts the API server again if it does not run, and waits until it answers.
+    /// Ends the API server on purpose, with `grace` to answer what it has begun: clients lose their watches with it.
+    ///
+    /// The controllers end with it. They could not do anything, and would come back up to half a minute after it: that is
+    /// the delay between attempts of a watch in their library, which no flag shortens.
+    pub async fn end_api_server(&self, grace: Duration) {
+        self.kube_controller_manager.end(Duration::ZERO).await;
+        self.kube_apiserver.end(grace).await;
+    }
+
+    /// Starts the API server and the controllers again if they do not run, and waits until both do their work.
     pub async fn revive_api_server(&self) -> Result<(), LocalError> {
-        let revived = self.kube_apiserver.revive().await;
-        let server = revived.map_err(|source: LaunchError| LocalError::Launch { site: self.site, source })?;
+        let failed = |source: LaunchError| LocalError::Launch { site: self.site, source };
+        let server = self.kube_apiserver.revive().await.map_err(failed)?;
         let admin = self.client(Identity::Admin).await?;
-        readiness::api_server(self.site, &admin, &[&self.etcd, &server]).await
+        readiness::api_server(self.site, &admin, &[&self.etcd, &server]).await?;
+        readiness::without_account(self.site, &admin).await?;
+        let controllers = self.kube_controller_manager.revive().await.map_err(failed)?;
+        readiness::controllers(self.site, &admin, &[&self.etcd, &server, &controllers]).await
     }
 
     /// Waits until one of the programs ends by itself. Cancel safe.
@@ -174,7 +187,7 @@ impl ControlPlane {
         };
         tokio::select! {
             child = ended(self.etcd.clone()) => child,
-            child = ended(self.kube_controller_manager.clone()) => child,
+            child = self.kube_controller_manager.died() => child,
             child = self.kube_apiserver.died() => child,
         }
     }
@@ -187,10 +200,7 @@ impl ControlPlane {
     /// Stops the programs. The API server answers what it has begun, so that its audit log is complete; the others
     /// keep nothing that anybody wants.
     pub async fn stop(&self) {
-        futures::join!(
-            self.kube_controller_manager.stop(Duration::ZERO),
-            self.kube_apiserver.end(STOP_GRACE),
-        );
+        futures::join!(self.kube_controller_manager.end(Duration::ZERO), self.kube_apiserver.end(STOP_GRACE),);
         self.etcd.stop(Duration::ZERO).await;
     }
 }
@@ -269,10 +279,11 @@ impl Plan<'_> {
         &self,
         name: &str,
         program: &Path,
-        layout: &Layout,
+        args: Vec<std::ffi::OsString>,
+        memory_megabytes: u32,
         logs: &Path,
     ) -> Result<Revivable, LocalError> {
-        let launch = self.launch_of(name, program, arguments::kube_apiserver(layout), 600, logs);
+        let launch = self.launch_of(name, program, args, memory_megabytes, logs);
         let started = Revivable::start(self.launcher, launch).await;
         started.map_err(|source| LocalError::Launch { site: self.site, source })
     }

@@ -116,6 +116,14 @@ pub enum LocalError {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The ServiceAccount whose return tells that the controllers work again cannot be taken away.
+    #[error("cannot delete the ServiceAccount default on {site}, which the controllers are to create again")]
+    Account {
+        /// The site.
+        site: Site,
+        /// Why.
+        source: Box<kube::Error>,
+    },
     /// An audit log cannot be read.
     #[error("the audit log {} is broken at line {line}", path.display())]
     Audit {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::{Api, Client, runtime::wait::await_condition};
+use kube::{Api, Client, api::DeleteParams, runtime::wait::await_condition};
 use tokio::net::TcpStream;
 
 use super::{
@@ -79,6 +79,15 @@ pub(super) async fn controllers(site: Site, client: &Client, programs: &[&Child]
         }
     };
     within(site, programs, "kube-controller-manager worked", &last, created).await
+}
+
+/// Takes away what [`controllers`] waits for, so that it tells of controllers that are started again.
+pub(super) async fn without_account(site: Site, client: &Client) -> Result<(), LocalError> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
+    match accounts.delete("default", &DeleteParams::default()).await {
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+        result => result.map(drop).map_err(|source| LocalError::Account { site, source: Box::new(source) }),
+    }
 }
 
 async fn ask(client: &Client) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {

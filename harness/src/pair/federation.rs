@@ -188,26 +188,37 @@ impl RunningFederation {
         let operator = |site: Site| self.operators.at(site);
         match what {
             Disturbance::EndOperator { site } => operator(site).program.end(Duration::ZERO).await,
-            Disturbance::ReviveOperator { site } => operator(site).revive().await?,
+            Disturbance::ReviveOperator { site } => self.revive_operator(site).await?,
             Disturbance::EndApiServer { site } => {
                 // An operator that cannot keep its Lease may end by itself.
                 operator(site).program.excuse();
-                self.sites.at(site).api_server().end(API_SERVER_GRACE).await;
+                self.sites.at(site).end_api_server(API_SERVER_GRACE).await;
             }
-            Disturbance::ReviveApiServer { site } => {
-                self.sites.at(site).revive_api_server().await?;
-                operator(site).revive().await?;
-            }
+            Disturbance::ReviveApiServer { site } => self.revive_site(site).await?,
             Disturbance::ReviveAll => {
                 for site in Site::ALL {
-                    if self.sites.at(site).api_server().is_down() {
-                        self.sites.at(site).revive_api_server().await?;
+                    if self.sites.at(site).is_api_server_down() {
+                        self.revive_site(site).await?;
+                    } else {
+                        self.revive_operator(site).await?;
                     }
-                    operator(site).revive().await?;
                 }
             }
         }
         Ok(())
+    }
+
+    async fn revive_operator(&self, site: Site) -> Result<(), AnyError> {
+        let admin = self.sites.at(site).client(Identity::Admin).await?;
+        self.operators.at(site).revive(admin).await
+    }
+
+    /// Starts the API server of `site` again, and its operator if that has ended or is about to.
+    async fn revive_site(&self, site: Site) -> Result<(), AnyError> {
+        self.sites.at(site).revive_api_server().await?;
+        let admin = self.sites.at(site).client(Identity::Admin).await?;
+        self.operators.at(site).made_up_its_mind(admin.clone()).await?;
+        self.operators.at(site).revive(admin).await
     }
 }
 

@@ -5,6 +5,7 @@
 //! | [`collect`](mod@collect) | saving what is to be seen of a running pair |
 //! | [`description`] | where the parts of a running pair are |
 //! | [`federation`] | the pair that a supervisor owns |
+//! | [`lease`] | the Lease of an operator that was ended, or was cut off |
 //! | [`manifests`] | an operator's manifests |
 //! | [`hub`] | the hub as a child process |
 //! | [`operator`] | the operator under test as a child process |
@@ -15,6 +16,7 @@ pub mod collect;
 pub mod description;
 pub mod federation;
 pub mod hub;
+pub mod lease;
 pub mod manifests;
 pub mod operator;
 pub mod probe;

@@ -5,6 +5,9 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kube::Client;
+
+use super::lease;
 use super::probe;
 use super::secret_file;
 use crate::failure::BoxError;
@@ -74,13 +77,32 @@ pub async fn start(launcher: &Launcher, launch: &OperatorLaunch) -> Result<Runni
 }
 
 impl RunningOperator {
+    /// Waits until an operator that was cut off from its API server either goes on or has ended.
+    pub async fn made_up_its_mind(&self, admin: Client) -> Result<(), BoxError> {
+        let child = self.program.child();
+        let decided = async {
+            tokio::select! {
+                _ = child.exited() => Ok(()),
+                renewed = lease::renewed(admin) => renewed,
+            }
+        };
+        let limit = humantime::format_duration(READY);
+        tokio::time::timeout(READY, decided).await.map_err(|_elapsed| {
+            format!("{} neither renewed its Lease nor ended within {limit}", child.name())
+        })??;
+        Ok(())
+    }
+
     /// Waits until the operator says that it is ready.
     pub async fn ready(&self) -> Result<(), probe::ProbeError> {
         probe::until_success(&self.program.child(), &format!("{}/readyz", self.health), None, READY).await
     }
 
-    /// Starts it again if it does not run, and waits until it says that it is ready.
-    pub async fn revive(&self) -> Result<(), BoxError> {
+    /// Starts it again if it does not run, with the Lease of its site free, and waits until it says that it is ready.
+    pub async fn revive(&self, admin: Client) -> Result<(), BoxError> {
+        if self.program.child().status().is_some() {
+            lease::release(admin).await?;
+        }
         self.program.revive().await.map_err(|error: LaunchError| BoxError::from(error))?;
         Ok(self.ready().await?)
     }

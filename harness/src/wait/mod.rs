@@ -20,6 +20,10 @@ use crate::history::Recorder;
 use crate::run::latency::WAIT;
 use crate::site::Site;
 
+mod backoff;
+
+pub use backoff::WatchBackoff;
+
 /// What a condition says of an object that does not satisfy it: a line for people.
 pub type Unmet = String;
 
@@ -62,7 +66,7 @@ where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-    let events = watcher(api, config).default_backoff();
+    let events = watcher(api, config).backoff(WatchBackoff::default());
     let mut seen = Seen::default();
     let began = Moment::now();
     let reached = tokio::time::timeout(limit, first_match(events, holds, &mut seen)).await;

@@ -152,6 +152,8 @@ async fn fail_back(world: &World<'_>) -> Result<(), Failure> {
     if !operator && !api_server {
         return Ok(());
     }
+    // A Writer that still records a drain cannot be demoted.
+    world.cluster_field(EAST, "/status/storageDrain", "no recorded drain", |drain| drain.is_none()).await?;
     world.set_role(EAST, "Follower").await?;
     world.declare(Some(Role::Follower), Some(Role::Follower));
     world.condition(EAST, "LayoutWriter", "False", "FollowerSite").await?;

@@ -6,6 +6,7 @@ use futures::StreamExt as _;
 use harness::failure::Failure;
 use harness::garage::objects;
 use harness::site::Site;
+use harness::wait::WatchBackoff;
 use kube::api::DynamicObject;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, watcher};
@@ -28,7 +29,7 @@ impl World<'_> {
         let unready = Arc::new(Mutex::new(None));
         let found = unready.clone();
         let config = watcher::Config::default().fields(&format!("metadata.name={CLUSTER}"));
-        let objects = watcher(self.clusters(site), config).default_backoff().applied_objects();
+        let objects = watcher(self.clusters(site), config).backoff(WatchBackoff::default()).applied_objects();
         let task = tokio::spawn(async move {
             let mut objects = std::pin::pin!(objects);
             while let Some(object) = objects.next().await {
@@ -71,7 +72,7 @@ impl World<'_> {
         let seen = Arc::new(Mutex::new(false));
         let found = seen.clone();
         let config = watcher::Config::default().fields(&format!("metadata.name={CLUSTER}"));
-        let objects = watcher(self.clusters(site), config).default_backoff().applied_objects();
+        let objects = watcher(self.clusters(site), config).backoff(WatchBackoff::default()).applied_objects();
         let task = tokio::spawn(async move {
             let mut objects = std::pin::pin!(objects);
             while let Some(object) = objects.next().await {

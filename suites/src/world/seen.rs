@@ -5,7 +5,7 @@ use harness::failure::Failure;
 use harness::garage::objects;
 use harness::garage::role::Role;
 use harness::site::Site;
-use harness::wait::{self, Unmet};
+use harness::wait::{self, Unmet, WatchBackoff};
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
 use kube::ResourceExt as _;
@@ -242,7 +242,8 @@ impl World<'_> {
 
     /// Waits until an event about the GarageCluster of `site` has `reason` and a note with `word` in it.
     pub async fn event(&self, site: Site, reason: &str, word: &str) -> Result<(), Failure> {
-        use futures::TryStreamExt as _;
+        use futures::StreamExt as _;
+        use kube::runtime::WatchStreamExt as _;
         let awaited = format!("Warning event {reason} about {word}");
         self.step(format!("await a {awaited} on {site}"));
         let api: Api<Event> = Api::namespaced(self.scope.client(site), &self.scope.namespace);
@@ -253,18 +254,11 @@ impl World<'_> {
                     .iter()
                     .any(|text| text.as_deref().is_some_and(|text| text.contains(word)))
         };
-        let mut events = std::pin::pin!(kube::runtime::WatchStreamExt::applied_objects(watcher(
-            api.clone(),
-            watcher::Config::default()
-        )));
-        let found = tokio::time::timeout(self.scope.limits.step, async {
-            while let Ok(event) = events.try_next().await {
-                if event.as_ref().is_some_and(is_it) {
-                    return;
-                }
-            }
-        });
-        if found.await.is_ok() {
+        let events = watcher(api.clone(), watcher::Config::default()).backoff(WatchBackoff::default());
+        // An interrupted watch is started again: its error is no event.
+        let events = events.applied_objects().filter_map(|event| std::future::ready(event.ok()));
+        let mut found = std::pin::pin!(events.filter(|event| std::future::ready(is_it(event))));
+        if let Ok(Some(_)) = tokio::time::timeout(self.scope.limits.step, found.next()).await {
             return Ok(());
         }
         let all = api.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default();

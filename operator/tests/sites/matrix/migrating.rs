@@ -77,7 +77,7 @@ async fn foreign_version(scene: Scene, role: Role) {
         assert_eq!(cluster.data["status"]["layoutWriter"]["lastAppliedVersion"], applied);
     }
 
-    let given = json!([{"id": "ab".repeat(32), "zone": "west", "capacity": null, "tags": ["by-hand"]}]);
+    let given = json!([{"id": "ab".repeat(32), "zone": "east", "capacity": null, "tags": ["by-hand"]}]);
     scene.apply(East, FIRST, given).await;
 
     if role == Role::Writer {

@@ -196,7 +196,7 @@ impl Running for RunningStage {
                 return Err(format!("this pair knows no request `{body}`").into());
             }
             let east = self.sites.at(Site::East);
-            east.api_server().end(std::time::Duration::ZERO).await;
+            east.end_api_server(std::time::Duration::ZERO).await;
             east.revive_api_server().await?;
             Ok(Value::Null)
         }
