@@ -231,6 +231,7 @@ async fn foreign_gateway(world: &World<'_>, nodes: &[String]) -> Result<(), Fail
     let role = json!([{"id": gateway.id, "zone": "west", "capacity": null, "tags": tags}]);
     world.stage_by_hand(&peer, &role).await?;
     world.apply_by_hand(&peer).await?;
+    world.seen(&peer, &gateway.id).await?;
     world.end_stray(&gateway).await?;
     world.unseen_for(&peer, &gateway.id, 2).await?;
     world.stays_quiet(EAST, nodes).await?;

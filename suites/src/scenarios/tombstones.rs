@@ -118,6 +118,7 @@ pub(super) async fn stale_gateway(world: &World<'_>, node: &str) -> Result<Strin
     let role = json!([{"id": gateway.id, "zone": "east", "capacity": null, "tags": tags}]);
     world.stage_by_hand(&peer, &role).await?;
     world.apply_by_hand(&peer).await?;
+    world.seen(&peer, &gateway.id).await?;
     world.end_stray(&gateway).await?;
     // What is settled is looked at again after minutes only; the role is stale after a second.
     world.unseen_for(&peer, &gateway.id, 2).await?;

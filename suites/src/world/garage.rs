@@ -123,24 +123,40 @@ impl World<'_> {
         })
     }
 
-    /// Waits until the node at `peer` has not seen the node `id` for `seconds`. Nobody tells when that is: it is asked.
+    /// Waits until the node at `peer` has seen the node `id`: a ping has come back. One that never was seen has no age.
+    pub async fn seen(&self, peer: &str, id: &str) -> Result<(), Failure> {
+        self.last_seen(peer, id, "has been seen".to_owned(), |_ago| true).await
+    }
+
+    /// Waits until the node at `peer` has not seen the node `id` for `seconds`.
     pub async fn unseen_for(&self, peer: &str, id: &str, seconds: u64) -> Result<(), Failure> {
+        let claim = format!("has not been seen for {seconds} s");
+        self.last_seen(peer, id, claim, |ago| ago >= seconds).await
+    }
+
+    /// Nobody tells when a node was seen: it is asked.
+    async fn last_seen(
+        &self,
+        peer: &str,
+        id: &str,
+        claim: String,
+        is_so: impl Fn(u64) -> bool,
+    ) -> Result<(), Failure> {
         const EVERY: Duration = Duration::from_millis(100);
-        self.step(format!("await that node {id:.8} has not been seen for {seconds} s"));
-        let unseen = async {
+        self.step(format!("await that node {id:.8} {claim}"));
+        let awaited = async {
             loop {
                 let status = admin::status(Site::East, &self.stage.mesh, peer).await?;
                 let node = status["nodes"].as_array().into_iter().flatten().find(|node| node["id"] == id);
-                if node.and_then(|node| node["lastSeenSecsAgo"].as_u64()).is_some_and(|ago| ago >= seconds) {
+                if node.and_then(|node| node["lastSeenSecsAgo"].as_u64()).is_some_and(&is_so) {
                     return Ok(());
                 }
                 tokio::time::sleep(EVERY).await;
             }
         };
         let limit = self.scope.limits.step;
-        tokio::time::timeout(limit, unseen).await.unwrap_or_else(|_elapsed| {
-            let claim = format!("node {id:.8} has not been seen for {seconds} s");
-            Err(self.not_so(Site::East, claim, "its peer says otherwise"))
+        tokio::time::timeout(limit, awaited).await.unwrap_or_else(|_elapsed| {
+            Err(self.not_so(Site::East, format!("node {id:.8} {claim}"), "its peer says otherwise"))
         })
     }
 
