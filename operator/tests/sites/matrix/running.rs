@@ -45,8 +45,11 @@ async fn workloads_are_there(scene: Scene, role: Role) {
 
     let cluster = scene.until_condition(East, "Ready", "True", "ClusterReady").await;
 
-    assert_eq!(cluster.data["status"]["phase"], "Running");
     assert_eq!(cluster.data["status"]["storageReadyReplicas"], 2);
+    if role.writes() {
+        scene.until_running(East, &[FIRST, SECOND]).await;
+    }
+    scene.until_field(East, "/status/phase", &json!("Running")).await;
     let (client, namespace) = (scene.client(East), scene.namespace());
     let sets: Api<StatefulSet> = Api::namespaced(client.clone(), namespace);
     let services: Api<Service> = Api::namespaced(client.clone(), namespace);

@@ -1,8 +1,10 @@
 //! An operator process.
 
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use harness::pair::probe;
@@ -13,6 +15,10 @@ use super::pair::SiteParts;
 
 /// Namespace of the operator's ServiceAccount and of the webhook's Secret.
 pub const NAMESPACE: &str = "garage-operator-system";
+
+/// Ports of an operator, which has an address of its own.
+const METRICS_PORT: u16 = 8080;
+const HEALTH_PORT: u16 = 8081;
 
 /// How long an operator may take until it is ready.
 const READY: Duration = Duration::from_secs(30);
@@ -72,7 +78,8 @@ impl Launching {
     /// Starts it and does not wait for it.
     pub async fn launch(self, launcher: &Launcher) -> Result<(Operator, String), AnyError> {
         let address = own_address(self.site.address);
-        let (metrics, health) = (free_port(address)?, free_port(address)?);
+        let (metrics, health) =
+            (SocketAddr::from((address, METRICS_PORT)), SocketAddr::from((address, HEALTH_PORT)));
         let child = launcher
             .launch(Launch {
                 name: self.name.clone(),
@@ -142,13 +149,13 @@ fn environment(site: &SiteParts) -> Vec<(OsString, OsString)> {
     variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-/// An address of one process alone, of those that the pair gives to nobody: 127.X.250.1 to 127.X.254.254.
+/// An address of one process alone, of those that the pair gives to nobody: 127.X.250.1 to 127.X.254.254. Test programs
+/// that share the pair begin anywhere among them.
 fn own_address(site: Ipv4Addr) -> Ipv4Addr {
+    static FIRST: LazyLock<u32> = LazyLock::new(rand::random);
+    static NEXT: AtomicU32 = AtomicU32::new(0);
     let pair = site.octets()[1];
-    Ipv4Addr::new(127, pair, rand::random_range(250..=254), rand::random_range(1..=254))
-}
-
-/// A port that is free now. The operator binds it a moment later; nobody else uses its address.
-fn free_port(address: Ipv4Addr) -> std::io::Result<SocketAddr> {
-    TcpListener::bind((address, 0))?.local_addr()
+    let place = FIRST.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % (5 * 254);
+    let [high, low] = [place / 254, place % 254].map(|part| u8::try_from(part).unwrap());
+    Ipv4Addr::new(127, pair, 250 + high, 1 + low)
 }
