@@ -66,6 +66,8 @@ async fn trial(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed>
         verdict = running => verdict,
         () = forward_death(&client, &abort) => return Err("the pair's supervision ended".into()),
     };
+    // They hold the pair, too.
+    drop(options);
     release(client).await?;
     if verdict.verdict == VerdictKind::Pass {
         return Ok(());

@@ -30,7 +30,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[rstest]
-#[case::unknown_cell(&["run", "bootstarp"], 4, "the scenarios are: bootstrap, federation")]
+#[case::unknown_cell(&["run", "bootstarp"], 4, "the scenarios are: bootstrap, new_node, federation_import")]
 #[case::unknown_cell_in_a_list(&["list", "nothing"], 4, "no cell matches `nothing`")]
 #[case::everything_skipped(&["run", "bootstrap", "--skip", "bootstrap"], 4, "every cell is skipped")]
 #[case::unknown_provider(&["run", "--provider", "banana"], 2, "banana")]

@@ -41,6 +41,7 @@ fn cells() -> Vec<Cell> {
                 "two sites that are declared Writer both write: the hazard that the field is there to avoid",
                 &["failure-two-writers", "fact-apply-race"],
             )
+            .claims("both sites tell that another one makes versions", &["d8-foreign", "transition-foreign"])
             .claims(
                 "no acknowledgement keeps a promotion from being admitted while the old writer is declared",
                 &["d6-no-ack", "transition-promotion"],
