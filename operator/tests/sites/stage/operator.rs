@@ -16,9 +16,12 @@ use super::pair::SiteParts;
 /// Namespace of the operator's ServiceAccount and of the webhook's Secret.
 pub const NAMESPACE: &str = "garage-operator-system";
 
-/// Ports of an operator, which has an address of its own.
-const METRICS_PORT: u16 = 8080;
-const HEALTH_PORT: u16 = 8081;
+/// Ports of an operator, below those that the system gives away. Its address is its own among those of this process; the
+/// pair's supervisor and other test programs have other ports.
+fn own_ports() -> (u16, u16) {
+    let place = u16::try_from(std::process::id() % 10_000).unwrap();
+    (10_000 + 2 * place, 10_001 + 2 * place)
+}
 
 /// How long an operator may take until it is ready.
 const READY: Duration = Duration::from_secs(30);
@@ -78,8 +81,8 @@ impl Launching {
     /// Starts it and does not wait for it.
     pub async fn launch(self, launcher: &Launcher) -> Result<(Operator, String), AnyError> {
         let address = own_address(self.site.address);
-        let (metrics, health) =
-            (SocketAddr::from((address, METRICS_PORT)), SocketAddr::from((address, HEALTH_PORT)));
+        let (metrics, health) = own_ports();
+        let [metrics, health] = [metrics, health].map(|port| SocketAddr::from((address, port)));
         let child = launcher
             .launch(Launch {
                 name: self.name.clone(),
