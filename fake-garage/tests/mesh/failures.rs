@@ -1,8 +1,11 @@
 //! Failure detection, restarts and partitions (Garage admin reference §10).
 
+use std::time::Duration;
+
 use fake_garage::layout::LayoutEvent;
 use fake_garage::mesh::connect::Nowhere;
 use fake_garage::mesh::{Cut, Loss, Output, Pacing, Process};
+use rstest::rstest;
 
 use crate::world::*;
 
@@ -166,13 +169,19 @@ fn capture_18_connecting_to_a_frozen_node_hangs_until_it_goes_on() {
     assert!(connected(&world));
 }
 
-#[test]
-fn section_10_peers_are_dialled_again_after_a_partition() {
-    let mut world = World::with_layout(Pacing::observed(), 1);
+#[rstest]
+#[case::observed(Pacing::observed(), ms(40_000), ms(32_000))]
+#[case::fast_and_just_as_long(Pacing::fast(), ms(40_000), ms(5_000))]
+fn section_10_peers_are_dialled_again_after_a_partition(
+    #[case] pacing: Pacing,
+    #[case] cut: Duration,
+    #[case] again: Duration,
+) {
+    let mut world = World::with_layout(pacing, 1);
     let (east, west) = (world.nodes[..2].to_vec(), world.nodes[2..].to_vec());
     world.mesh.partition(&east, &west, Cut::Reset);
-    world.pass(ms(40_000));
+    world.pass(cut);
     assert!(!world.sees_up(0, 2));
     world.mesh.heal();
-    world.wait_until(ms(32_000), |mesh| mesh.nodes().take(2).all(|(_, node)| node.sees_up(id(2))));
+    world.wait_until(again, |mesh| mesh.nodes().take(2).all(|(_, node)| node.sees_up(id(2))));
 }
