@@ -7,27 +7,28 @@ use harness::failure::{BoxError, chain};
 use harness::garage::hub::Hub;
 use harness::garage::system::Garage;
 use harness::pair::PairDescription;
-use harness::report::summary::Summary;
+use harness::report::summary::{self, Summary};
 use harness::report::verdict::Problem;
 use harness::report::{Exit, Invocation, Verdict, VerdictKind, bundle};
 use harness::run::{RunDirectory, RunOptions, execute, logs};
-use harness::scenario::system::{Planned, plan};
-use harness::scenario::{Abort, AbortSwitch, Blame, Limits, select};
+use harness::scenario::system::Planned;
+use harness::scenario::{Abort, AbortSwitch, Blame, Limits, Outcome};
 use harness::supervisor::{Client, ClientError, StateRoot};
 
 use super::args::{Format, Global, Keep, Provider, RunArgs};
 use super::interrupt::Interrupts;
 use super::progress::Display;
 use super::{list, output, start};
+use crate::pair;
 use crate::trial::abort_of;
-use crate::{pair, scenarios};
 
 /// Runs the selected cells, `--count` times, and returns the strongest of the exits.
 pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
-    let selection = list::selection(&args.select);
-    let selected = match select(plan(scenarios::matrix()), |(_, cell)| cell, &selection) {
+    let selected = match list::selected(&args.select) {
         Ok(selected) if !selected.is_empty() => selected,
-        Ok(_) => return output::fail(Exit::NothingSelected, "every cell is skipped"),
+        Ok(_) => {
+            return output::fail(Exit::NothingSelected, "every cell is skipped or of another row");
+        }
         Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
     };
     let selected: Vec<_> =
@@ -57,11 +58,14 @@ async fn repeated(global: &Global, args: &RunArgs, selected: &[Planned<Garage>])
     let mut verdicts = Vec::new();
     for number in 1..=args.count {
         let ended = once(global, &seeded(args), selected.to_vec(), number, &interrupts).await;
-        exit = exit.or(ended.exit).or(ended.show(global));
+        exit = exit.or(ended.exit).or(ended.show(global)).or(ended.show_line(global, args, number));
         verdicts.extend(ended.left.map(|(verdict, _)| verdict));
         exit = exit.or(write_junit(args, &verdicts));
         if let Some(interrupted) = interrupts.heard() {
             exit = exit.or(interrupted);
+            break;
+        }
+        if args.fail_fast && ended.exit != Exit::Pass {
             break;
         }
     }
@@ -92,7 +96,9 @@ fn show_all(global: &Global, args: &RunArgs, verdicts: &[Verdict]) -> Exit {
         (Format::Json, [one]) if args.count == 1 => output::show(global, one, String::new),
         (Format::Json, all) => output::show(global, &all, String::new),
         (Format::Human, all) if args.count > 1 => {
-            output::show(global, &all, || format!("\n{passed} of {} runs passed\n", all.len()))
+            let unrun = usize::try_from(args.count).map_or(0, |count| count.saturating_sub(all.len()));
+            let unrun = if unrun > 0 { format!(", {unrun} not begun") } else { String::new() };
+            output::show(global, &all, || format!("{passed} of {} runs passed{unrun}\n", all.len()))
         }
         (Format::Human, _) => Exit::Pass,
     }
@@ -111,6 +117,15 @@ impl Ended {
         Self { exit, left: None }
     }
 
+    /// A line on one of several runs, for the quiet as well: what a log of them is made of.
+    fn show_line(&self, global: &Global, args: &RunArgs, number: u32) -> Exit {
+        let Some((verdict, directory)) = &self.left else { return Exit::Pass };
+        if global.format == Format::Json || args.count == 1 {
+            return Exit::Pass;
+        }
+        output::show(global, verdict, || line(verdict, directory.run(), number, args.count))
+    }
+
     /// Shows the verdict to a person; the quiet want to see only what went wrong.
     fn show(&self, global: &Global) -> Exit {
         let Some((verdict, directory)) = &self.left else { return Exit::Pass };
@@ -122,6 +137,24 @@ impl Ended {
             format!("\n{summary}{}", whereabouts(directory))
         })
     }
+}
+
+/// A run in a line: which, how it ended, its seed, its cells, how long it took, and how late waits returned.
+fn line(verdict: &Verdict, run: &str, number: u32, count: u32) -> String {
+    let seed = verdict.invocation.as_ref().and_then(|invocation| invocation.seed).unwrap_or_default();
+    let passed = verdict.cells.iter().filter(|cell| matches!(cell.outcome, Outcome::Passed)).count();
+    let total = verdict.durations_ms.get("total").copied().unwrap_or_default();
+    let late = verdict
+        .figures
+        .get("waitP99Us")
+        .map_or_else(String::new, |late| format!("  p99 of waits {} ms", late.div_ceil(1000)));
+    format!(
+        "{number:>3} of {count}  {:9}  seed {seed:6}  {passed} of {} cells  {}.{} s{late}  {run}\n",
+        summary::word(verdict),
+        verdict.cells.len(),
+        total / 1000,
+        total % 1000 / 100,
+    )
 }
 
 /// What of the flags decides how cells are run, for whoever runs them again.

@@ -10,8 +10,6 @@ use harness::checks::expected::EXPECTED;
 use harness::failure::chain;
 use harness::garage::checks::of_run;
 use harness::report::{Exit, Verdict};
-use harness::scenario::select;
-use harness::scenario::system::plan;
 use onewriter_history::History;
 use serde_json::json;
 
@@ -20,7 +18,6 @@ use super::interrupt::Interrupts;
 use super::progress::Display;
 use super::{list, output, run};
 use crate::pair::operator;
-use crate::scenarios;
 use crate::teeth::recorder::judge_defects;
 use crate::teeth::tally::{Control, Row};
 use crate::teeth::{Mutant, Tally, table};
@@ -204,9 +201,7 @@ impl Session<'_> {
     async fn once(&self, program: &Path, cells: &[String], arguments: &[String]) -> Result<Ran, String> {
         let started = Instant::now();
         let args = self.run_args(program, cells, arguments)?;
-        let selection = list::selection(&args.select);
-        let selected = select(plan(scenarios::matrix()), |(_, cell)| cell, &selection);
-        let selected = selected.map_err(|nothing| nothing.to_string())?;
+        let selected = list::selected(&args.select).map_err(|nothing| nothing.to_string())?;
         let quiet = Global { quiet: true, ..self.global.clone() };
         let ended = run::once(&quiet, &args, selected, 1, &self.interrupts).await;
         let (verdict, directory) = ended.left.ok_or("its run left no verdict")?;

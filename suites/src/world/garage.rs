@@ -160,6 +160,23 @@ impl World<'_> {
         })
     }
 
+    /// Waits until every node has taken over the layout that the node at `peer` holds: no older version drains any more.
+    /// Nobody tells: it is asked.
+    pub async fn taken_over(&self, peer: &str) -> Result<(), Failure> {
+        const EVERY: Duration = Duration::from_millis(50);
+        self.step("await that no older layout version drains");
+        let settling = async {
+            while !admin::is_settled(Site::East, &self.stage.mesh, peer).await? {
+                tokio::time::sleep(EVERY).await;
+            }
+            Ok(())
+        };
+        let limit = self.scope.limits.step;
+        tokio::time::timeout(limit, settling).await.unwrap_or_else(|_elapsed| {
+            Err(self.not_so(Site::East, "no older layout version drains", "one still does"))
+        })
+    }
+
     /// Ends a node that no operator runs, for good.
     pub async fn end_stray(&self, stray: &Stray) -> Result<(), Failure> {
         self.step(format!("end the node {}", stray.name));
