@@ -361,3 +361,22 @@ pub enum PageName {
     /// `docs/record.md`.
     Record,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("7", Some((7, 7)))]
+    #[case("1-10", Some((1, 10)))]
+    #[case(" 1 - 10 ", Some((1, 10)))]
+    #[case("10-1", None)]
+    #[case("1-", None)]
+    #[case("one", None)]
+    #[case("1-300", None)]
+    fn rows_are_one_row_or_from_the_first_to_the_last(#[case] text: &str, #[case] taken: Option<(u8, u8)>) {
+        let parsed = rows(text).ok();
+        assert_eq!(parsed, taken.map(|(first, last)| Rows { first, last }), "{text}");
+    }
+}

@@ -24,12 +24,16 @@ pub(super) fn list(global: &Global, args: &SelectArgs) -> Exit {
         statements.iter().map(|statement| (statement.id.as_str(), statement)).collect();
     match selected(args) {
         Err(nothing) => output::fail(Exit::NothingSelected, &nothing.to_string()),
+        Ok(planned) if planned.is_empty() => output::fail(Exit::NothingSelected, NOTHING_LEFT),
         Ok(planned) => {
             let value = as_json(&planned, &statements);
             output::show(global, &value, || in_words(&planned, &statements))
         }
     }
 }
+
+/// What is said when the flags leave no cell, though each of them names some.
+pub(super) const NOTHING_LEFT: &str = "every cell is skipped or of another row";
 
 /// The cells that the flags ask for.
 pub(super) fn selected(args: &SelectArgs) -> Result<Vec<Planned<Garage>>, NothingSelected> {

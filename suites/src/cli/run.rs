@@ -7,18 +7,18 @@ use harness::failure::{BoxError, chain};
 use harness::garage::hub::Hub;
 use harness::garage::system::Garage;
 use harness::pair::PairDescription;
-use harness::report::summary::{self, Summary};
+use harness::report::summary::Summary;
 use harness::report::verdict::Problem;
 use harness::report::{Exit, Invocation, Verdict, VerdictKind, bundle};
 use harness::run::{RunDirectory, RunOptions, execute, logs};
 use harness::scenario::system::Planned;
-use harness::scenario::{Abort, AbortSwitch, Blame, Limits, Outcome};
+use harness::scenario::{Abort, AbortSwitch, Blame, Limits};
 use harness::supervisor::{Client, ClientError, StateRoot};
 
 use super::args::{Format, Global, Keep, Provider, RunArgs};
 use super::interrupt::Interrupts;
 use super::progress::Display;
-use super::{list, output, start};
+use super::{list, output, repeat, start};
 use crate::pair;
 use crate::trial::abort_of;
 
@@ -26,9 +26,7 @@ use crate::trial::abort_of;
 pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
     let selected = match list::selected(&args.select) {
         Ok(selected) if !selected.is_empty() => selected,
-        Ok(_) => {
-            return output::fail(Exit::NothingSelected, "every cell is skipped or of another row");
-        }
+        Ok(_) => return output::fail(Exit::NothingSelected, list::NOTHING_LEFT),
         Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
     };
     let selected: Vec<_> =
@@ -48,28 +46,7 @@ pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
     if args.dry_run {
         return dry_run(global, &args, &selected);
     }
-    repeated(global, &args, &selected).await
-}
-
-/// Runs the selected cells `--count` times, unless somebody interrupts.
-async fn repeated(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exit {
-    let interrupts = Interrupts::listen();
-    let mut exit = Exit::Pass;
-    let mut verdicts = Vec::new();
-    for number in 1..=args.count {
-        let ended = once(global, &seeded(args), selected.to_vec(), number, &interrupts).await;
-        exit = exit.or(ended.exit).or(ended.show(global)).or(ended.show_line(global, args, number));
-        verdicts.extend(ended.left.map(|(verdict, _)| verdict));
-        exit = exit.or(write_junit(args, &verdicts));
-        if let Some(interrupted) = interrupts.heard() {
-            exit = exit.or(interrupted);
-            break;
-        }
-        if args.fail_fast && ended.exit != Exit::Pass {
-            break;
-        }
-    }
-    exit.or(show_all(global, args, &verdicts))
+    repeat::repeated(global, &args, &selected).await
 }
 
 /// The arguments with a seed of their own, where none is given.
@@ -78,30 +55,6 @@ pub(super) fn seeded(args: &RunArgs) -> RunArgs {
     // Few digits, for people to type.
     args.pair.seed = args.pair.seed.or_else(|| Some(rand::random_range(1..1_000_000)));
     args
-}
-
-/// Writes the JUnit report of all runs so far to where `--junit` wants it.
-fn write_junit(args: &RunArgs, verdicts: &[Verdict]) -> Exit {
-    let Some(path) = &args.junit else { return Exit::Pass };
-    match harness::run::write_junit(path, verdicts) {
-        Ok(()) => Exit::Pass,
-        Err(error) => output::fail(Exit::Internal, &chain(error.as_ref())),
-    }
-}
-
-/// One JSON document for all runs, or a line on all of several.
-fn show_all(global: &Global, args: &RunArgs, verdicts: &[Verdict]) -> Exit {
-    let passed = verdicts.iter().filter(|verdict| verdict.verdict == VerdictKind::Pass).count();
-    match (global.format, verdicts) {
-        (Format::Json, [one]) if args.count == 1 => output::show(global, one, String::new),
-        (Format::Json, all) => output::show(global, &all, String::new),
-        (Format::Human, all) if args.count > 1 => {
-            let unrun = usize::try_from(args.count).map_or(0, |count| count.saturating_sub(all.len()));
-            let unrun = if unrun > 0 { format!(", {unrun} not begun") } else { String::new() };
-            output::show(global, &all, || format!("{passed} of {} runs passed{unrun}\n", all.len()))
-        }
-        (Format::Human, _) => Exit::Pass,
-    }
 }
 
 /// How one run ended.
@@ -117,17 +70,8 @@ impl Ended {
         Self { exit, left: None }
     }
 
-    /// A line on one of several runs, for the quiet as well: what a log of them is made of.
-    fn show_line(&self, global: &Global, args: &RunArgs, number: u32) -> Exit {
-        let Some((verdict, directory)) = &self.left else { return Exit::Pass };
-        if global.format == Format::Json || args.count == 1 {
-            return Exit::Pass;
-        }
-        output::show(global, verdict, || line(verdict, directory.run(), number, args.count))
-    }
-
     /// Shows the verdict to a person; the quiet want to see only what went wrong.
-    fn show(&self, global: &Global) -> Exit {
+    pub(super) fn show(&self, global: &Global) -> Exit {
         let Some((verdict, directory)) = &self.left else { return Exit::Pass };
         if global.format == Format::Json || (global.quiet && verdict.verdict == VerdictKind::Pass) {
             return Exit::Pass;
@@ -137,24 +81,6 @@ impl Ended {
             format!("\n{summary}{}", whereabouts(directory))
         })
     }
-}
-
-/// A run in a line: which, how it ended, its seed, its cells, how long it took, and how late waits returned.
-fn line(verdict: &Verdict, run: &str, number: u32, count: u32) -> String {
-    let seed = verdict.invocation.as_ref().and_then(|invocation| invocation.seed).unwrap_or_default();
-    let passed = verdict.cells.iter().filter(|cell| matches!(cell.outcome, Outcome::Passed)).count();
-    let total = verdict.durations_ms.get("total").copied().unwrap_or_default();
-    let late = verdict
-        .figures
-        .get("waitP99Us")
-        .map_or_else(String::new, |late| format!("  p99 of waits {} ms", late.div_ceil(1000)));
-    format!(
-        "{number:>3} of {count}  {:9}  seed {seed:6}  {passed} of {} cells  {}.{} s{late}  {run}\n",
-        summary::word(verdict),
-        verdict.cells.len(),
-        total / 1000,
-        total % 1000 / 100,
-    )
 }
 
 /// What of the flags decides how cells are run, for whoever runs them again.

@@ -63,7 +63,7 @@ fn cells() -> Vec<Cell> {
             .claims("one failed read does not begin a drain's proof anew", &["bug-transient-read"]),
         two("foreign-gateway")
             .claims("a stale gateway role of the other site is left to that site", &["bug-foreign-gateway"]),
-        two("imported-tags").claims(
+        two("imported-tags").expects("followers-roles-declared").claims(
             "a role that is imported from the other site keeps its tags and its capacity",
             &["bug-imported-tags"],
         ),

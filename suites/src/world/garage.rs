@@ -7,6 +7,7 @@ use harness::failure::Failure;
 use harness::garage::admin::{self, Layout};
 use harness::garage::hub::{NodeName, NodeSpec};
 use harness::site::Site;
+use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::World;
@@ -120,6 +121,38 @@ impl World<'_> {
         let limit = self.scope.limits.step;
         tokio::time::timeout(limit, holding).await.unwrap_or_else(|_elapsed| {
             Err(self.not_so(site, format!("node {name} holds layout {version}"), "it holds an older one"))
+        })
+    }
+
+    /// Waits until the roles of the nodes `names` of `home` are those that the cluster of `writer` declares: they bear its
+    /// mark. Nobody tells when a writer has nothing more to write: the layout is asked.
+    pub async fn bears_roles(&self, writer: Site, home: Site, names: &[String]) -> Result<(), Failure> {
+        const EVERY: Duration = Duration::from_millis(100);
+        let mark = format!("cluster-uid:{}", self.cluster(writer).await?.uid().unwrap_or_default());
+        let ids = self.identities(home, names).await?;
+        self.step(format!("await roles of {} on {home} as {writer} declares them", names.join(", ")));
+        let borne = |layout: &Layout, id: &String| {
+            layout.roles.iter().any(|role| role.id == *id && role.tags.contains(&mark))
+        };
+        let bearing = async {
+            for name in names {
+                loop {
+                    let layout = self.layout(home, name).await?;
+                    if ids.iter().all(|id| borne(&layout, id)) {
+                        break;
+                    }
+                    tokio::time::sleep(EVERY).await;
+                }
+            }
+            Ok(())
+        };
+        let limit = self.scope.limits.step;
+        tokio::time::timeout(limit, bearing).await.unwrap_or_else(|_elapsed| {
+            Err(self.not_so(
+                home,
+                format!("{} have the roles that {writer} declares", names.join(", ")),
+                "they have others",
+            ))
         })
     }
 
