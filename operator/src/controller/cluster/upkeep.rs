@@ -37,8 +37,8 @@ pub(super) async fn keep(
         return Ok(true);
     }
     let Ok(endpoints) = Endpoints::of(context, cluster).await? else { return Ok(true) };
-    let writer = endpoints.writer(picture.steady.as_deref());
-    let outcome = converge(context, &writer, authority, &intent).await;
+    let access = endpoints.layout(&picture.steady);
+    let outcome = converge(context, &access, authority, &intent).await;
     match &outcome {
         Outcome::Pending(why) => {
             info!(cluster = %authority.decision().cluster(), why, "layout upkeep is pending");
