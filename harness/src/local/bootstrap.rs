@@ -22,7 +22,7 @@ const ESTABLISHED_DEADLINE: Duration = Duration::from_secs(30);
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Creates `objects` in their order and waits until the definitions among them are served.
-pub(super) async fn create(client: &Client, site: Site, objects: &[Value]) -> Result<(), LocalError> {
+pub(crate) async fn create(client: &Client, site: Site, objects: &[Value]) -> Result<(), LocalError> {
     for object in objects {
         create_one(client, object).await.map_err(failed(site, object))?;
     }
