@@ -35,8 +35,8 @@ pub(super) async fn keep(
         return Ok(());
     }
     let Ok(endpoints) = Endpoints::of(context, cluster).await? else { return Ok(()) };
-    let writer = endpoints.writer(picture.steady.as_deref());
-    match converge(context, &writer, authority, &intent).await {
+    let access = endpoints.layout(&picture.steady);
+    match converge(context, &access, authority, &intent).await {
         Outcome::Pending(why) => {
             info!(cluster = %authority.decision().cluster(), why, "layout upkeep is pending");
         }
