@@ -328,6 +328,24 @@ impl Registry {
         found.into_iter().next().ok_or_else(|| ControlError::NoNode(name.to_owned()))
     }
 
+    /// The running node that others reach at `address`, if it has an address of its own: nothing of the hub listens there.
+    #[must_use]
+    pub fn at_own_address(&self, address: IpAddr) -> Option<Place> {
+        if self.network.contains(address) {
+            return None;
+        }
+        let of_mesh = |actor: Arc<MeshActor>| {
+            // A pod's address is given to another pod after it.
+            let had: Vec<NodeIndex> = actor.read(|cluster| {
+                let nodes = cluster.mesh().nodes();
+                nodes.filter(|(_, node)| node.config().address == address).map(|(index, _)| index).collect()
+            });
+            let node = had.into_iter().find(|node| actor.has_port(*node))?;
+            Some(Place { actor, node })
+        };
+        self.meshes().into_iter().find_map(of_mesh)
+    }
+
     /// Stops a node as SIGTERM does, and takes files from it.
     pub async fn stop_node(&self, name: &str, loss: Loss) -> Result<(), ControlError> {
         let Place { actor, node } = self.node(name)?;
