@@ -24,6 +24,22 @@ pub struct Endpoints {
     owns_layout: bool,
 }
 
+/// The way to a layout.
+#[derive(Clone, Debug)]
+pub struct LayoutAccess {
+    /// Through this client it is read and changed.
+    pub admin: AdminClient,
+    /// Other nodes of the site, which may know of changes that have not reached it yet.
+    pub others: Vec<AdminClient>,
+}
+
+impl LayoutAccess {
+    /// Through this client alone.
+    pub fn through(admin: AdminClient) -> Self {
+        Self { admin, others: Vec::new() }
+    }
+}
+
 impl Endpoints {
     /// The endpoints of `cluster`, or why there are none.
     pub async fn of(
@@ -70,12 +86,14 @@ impl Endpoints {
         self.client(&self.service, self.service_token.clone())
     }
 
-    /// The client through which the layout is changed: the steady pod of a cluster that owns its layout, else the
-    /// cluster-level client.
-    pub fn writer(&self, steady: Option<&str>) -> AdminClient {
+    /// The way to the layout: the first of these pods for a cluster that owns its layout, else the cluster-level client.
+    pub fn layout<A: AsRef<str>>(&self, steady: &[A]) -> LayoutAccess {
         match steady {
-            Some(address) if self.owns_layout => self.pod(address),
-            _ => self.service(),
+            [first, others @ ..] if self.owns_layout => LayoutAccess {
+                admin: self.pod(first.as_ref()),
+                others: others.iter().map(|address| self.pod(address.as_ref())).collect(),
+            },
+            _ => LayoutAccess::through(self.service()),
         }
     }
 

@@ -56,15 +56,17 @@ pub fn address(pod: &Pod) -> Option<&str> {
     (pod.metadata.deletion_timestamp.is_none() && !address.is_empty()).then_some(address)
 }
 
-/// The pod through which this cluster changes its layout: always the same one while it is ready.
+/// The addresses of the pods through which this cluster can change its layout, always in the same order. It is the first
+/// one that does, as long as it is ready.
 ///
 /// What one Garage node was told reaches the others a little later. Two changes through two nodes, or a change and its
 /// verification, could each be made on a layout that the other one has already replaced.
-pub fn steady<'a>(nodes: &[GarageNode], pods: &'a BTreeMap<String, Pod>) -> Option<&'a str> {
+pub fn steady<'a>(nodes: &[GarageNode], pods: &'a BTreeMap<String, Pod>) -> Vec<&'a str> {
     let stays = |name: &str| {
         nodes.iter().any(|node| {
             node.name_any() == name && is_managed(node) && !is_leaving(node) && !node.spec.gateway
         })
     };
-    pods.iter().filter(|(name, pod)| stays(name) && is_ready(pod)).find_map(|(_, pod)| address(pod))
+    let ready = pods.iter().filter(|(name, pod)| stays(name) && is_ready(pod));
+    ready.filter_map(|(_, pod)| address(pod)).collect()
 }

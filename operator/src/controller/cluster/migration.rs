@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use tracing::info;
 
 use super::super::context::Context;
-use super::super::endpoints::Endpoints;
+use super::super::endpoints::{Endpoints, LayoutAccess};
 use super::super::error::{ReconcileError, chain};
 use super::super::layout::{Outcome, converge};
 use super::super::scope::{self, address, is_ready};
@@ -194,7 +194,7 @@ impl Site<'_> {
             Ok(intent) => intent,
             Err(invalid) => return Some(invalid.to_string()),
         };
-        match converge(self.context, &admin, self.authority, &intent).await {
+        match converge(self.context, &LayoutAccess::through(admin), self.authority, &intent).await {
             Outcome::Settled | Outcome::Applied(_) => None,
             Outcome::Pending(why) => Some(why),
         }

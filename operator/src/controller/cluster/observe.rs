@@ -48,8 +48,8 @@ pub(super) struct Picture {
     pub(super) tombstones: Vec<GatewayTombstone>,
     /// How the zone redundancy of the spec differs from the layout's.
     pub(super) replication_drift: Option<String>,
-    /// Address of the pod through which the layout is changed.
-    pub(super) steady: Option<String>,
+    /// Addresses of the pods through which the layout can be changed.
+    pub(super) steady: Vec<String>,
     /// The layouts of other sites.
     pub(super) elsewhere: Vec<Elsewhere>,
     /// Roles to import from other sites.
@@ -100,7 +100,7 @@ pub(super) async fn observe(
         picture.rollout = rollout::plan(context, cluster, &running, &pods, picture.garage.as_ref()).await?;
     }
     picture.facts.rolling = picture.rollout.pending;
-    picture.steady = scope::steady(&nodes, &pods).map(str::to_owned);
+    picture.steady = scope::steady(&nodes, &pods).into_iter().map(str::to_owned).collect();
     picture.pods = pods;
     let layout = picture.garage.as_ref().map(|garage| &garage.layout);
     picture.facts.without_role = without_role(cluster, &nodes, layout);

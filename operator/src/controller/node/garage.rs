@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::super::context::Context;
-use super::super::endpoints::Endpoints;
+use super::super::endpoints::{Endpoints, LayoutAccess};
 use super::super::error::{ReconcileError, chain};
 use super::super::layout::{Outcome, converge};
 use super::super::scope::{self, address, is_ready};
@@ -42,8 +42,8 @@ pub(super) async fn reconcile(
         return Ok(Observation::obstructed(Obstacle::failed("IdentityCollision", message)));
     }
     let pods = scope::pods(&context.client, cluster).await?;
-    let (admin, writer) = (endpoints.service(), endpoints.writer(scope::steady(&nodes, &pods)));
-    let pass = Pass { context, cluster, node, nodes: &nodes, pods: &pods, authority, admin, writer };
+    let (admin, access) = (endpoints.service(), endpoints.layout(&scope::steady(&nodes, &pods)));
+    let pass = Pass { context, cluster, node, nodes: &nodes, pods: &pods, authority, admin, access };
     Ok(match pass.run(&found.id).await {
         Ok(Observation { facts: NodeFacts { waiting: Some(why), .. }, .. })
             if mutant::is(Mutant::BlockedAsFailed) =>
@@ -76,7 +76,7 @@ struct Pass<'a> {
     pods: &'a BTreeMap<String, Pod>,
     authority: &'a LayoutAuthority,
     admin: AdminClient,
-    writer: AdminClient,
+    access: LayoutAccess,
 }
 
 impl Pass<'_> {
@@ -85,15 +85,16 @@ impl Pass<'_> {
         let mut waiting = None;
         if !self.unconnected(&status).is_empty() || self.wants_change(&layout, id) {
             waiting = self.approach(id).await?;
-            (status, layout) = read(&self.writer).await?;
+            (status, layout) = read(&self.access.admin).await?;
         }
         Ok(Observation::seen(id, &status, &layout, waiting))
     }
 
     /// Connects first, then changes the layout if this site may; answers what it waits for.
     async fn approach(&self, id: &str) -> Result<Option<String>, AdminError> {
-        let (status, layout) = read(&self.writer).await?;
-        let seen = if self.connect(&status).await { self.writer.cluster_status().await? } else { status };
+        let (status, layout) = read(&self.access.admin).await?;
+        let seen =
+            if self.connect(&status).await { self.access.admin.cluster_status().await? } else { status };
         if let Some((peer, _)) = self.unconnected(&seen).first() {
             return Ok(Some(format!("node {peer} is not connected yet")));
         }
@@ -135,7 +136,7 @@ impl Pass<'_> {
     async fn connect(&self, status: &ClusterStatus) -> bool {
         let unconnected = self.unconnected(status);
         for (id, address) in &unconnected {
-            if let Err(error) = self.writer.connect(&format!("{id}@{address}")).await {
+            if let Err(error) = self.access.admin.connect(&format!("{id}@{address}")).await {
                 tracing::info!(node = %id, error = %chain(&error), "node not connected yet");
             }
         }
@@ -162,7 +163,7 @@ impl Pass<'_> {
             return Outcome::Pending(refusal.to_string());
         }
         match intent(self.cluster, self.nodes) {
-            Ok(intent) => converge(self.context, &self.writer, self.authority, &intent).await,
+            Ok(intent) => converge(self.context, &self.access, self.authority, &intent).await,
             Err(invalid) => Outcome::Pending(invalid.to_string()),
         }
     }

@@ -3,6 +3,7 @@
 use kube::ResourceExt;
 
 use super::super::context::Context;
+use super::super::endpoints::LayoutAccess;
 use super::super::error::{ReconcileError, chain};
 use super::super::secrets::token;
 use super::status::Observation;
@@ -68,7 +69,7 @@ async fn step(
         return Ok(Drain::Blocked(refusal.to_string()));
     }
     let intent = Intent { removals: [id.to_owned()].into(), ..Intent::default() };
-    Ok(match converge(context, admin, authority, &intent).await {
+    Ok(match converge(context, &LayoutAccess::through(admin.clone()), authority, &intent).await {
         Outcome::Pending(why) => Drain::Preparing(why),
         Outcome::Applied(_) | Outcome::Settled => Drain::Preparing("the layout has to settle".to_owned()),
     })

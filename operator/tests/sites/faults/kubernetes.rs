@@ -33,12 +33,7 @@ async fn conflicts(scene: Scene) {
         () = editing => unreachable!("it edits for ever"),
         () = scene.until_running(East, &[FIRST, SECOND]) => {}
     }
-    // How many looks it takes to stage both depends on when the pods start; no role is staged twice.
-    let writes = scene.writes(East);
-    let staged = writes.iter().flat_map(|call| call.body["roles"].as_array().cloned().unwrap_or_default());
-    let ids: Vec<String> = staged.map(|role| role["id"].to_string()).collect();
-    assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), ids.len(), "{ids:?}");
-    assert_eq!(scene.written(East).iter().filter(|path| *path == "ApplyClusterLayout").count(), 1);
+    scene.assert_first_layout(East).await;
 }
 
 /// A second operator takes over where a killed one stopped.

@@ -141,5 +141,5 @@ async fn partition(scene: Scene) {
     assert_eq!(scene.written(East), [] as [&str; 0]);
     scene.fault(json!({"action": "heal", "mesh": mesh})).await;
     scene.until_running(East, &[FIRST, SECOND]).await;
-    assert_eq!(scene.written(East), ["UpdateClusterLayout", "ApplyClusterLayout"]);
+    scene.assert_first_layout(East).await;
 }

@@ -70,5 +70,5 @@ async fn missing_from_the_start(scene: Scene) {
     scene.put_secret(East, ADMIN, "admin-token", &token).await;
 
     scene.until_running(East, &[FIRST, SECOND]).await;
-    assert_eq!(scene.written(East), ["UpdateClusterLayout", "ApplyClusterLayout"]);
+    scene.assert_first_layout(East).await;
 }
