@@ -31,14 +31,14 @@ pub enum Output {
     },
     /// An apply has come to an end.
     Applied {
-        /// The ticket that [`Mesh::apply`] gave.
+        /// The ticket that [`Mesh::apply`](super::Mesh::apply) gave.
         ticket: u64,
         /// What became of it.
         applied: Box<Applied>,
     },
-    /// The time of a call is over, see [`Mesh::wake`].
+    /// The time of a call is over, see [`Mesh::wake`](super::Mesh::wake).
     Woken {
-        /// The ticket that [`Mesh::wake`] gave.
+        /// The ticket that [`Mesh::wake`](super::Mesh::wake) gave.
         ticket: u64,
     },
     /// A node gave up its connection to another one.
@@ -48,7 +48,7 @@ pub enum Output {
     },
     /// Attempts to connect have come to an end, all of one call.
     Connected {
-        /// The ticket that [`Mesh::connect`] gave.
+        /// The ticket that [`Mesh::connect`](super::Mesh::connect) gave.
         ticket: u64,
         /// One result per target, in their order.
         results: Vec<Connected>,
