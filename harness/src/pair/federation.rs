@@ -11,6 +11,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::equipment::Equipment;
 use super::hub::{self, RunningHub};
 use super::manifests::{self, Manifest};
 use super::operator::{self, OperatorLaunch, RunningOperator};
@@ -24,8 +25,6 @@ use crate::site::{PerSite, Site};
 use crate::supervisor::{AnyError, Context, LogTail, Pair, PartDeath, ProgressSink, Running, StartError};
 use crate::toolchain;
 
-/// How long an operator may take to stop by itself.
-const OPERATOR_GRACE: Duration = Duration::from_secs(5);
 /// How long an API server may take to answer what it has begun, before it is ended on purpose.
 const API_SERVER_GRACE: Duration = Duration::from_secs(2);
 /// How long the hub may take to stop by itself.
@@ -132,6 +131,14 @@ async fn start(
     Ok(running.timed(phases.durations_ms))
 }
 
+/// What clients may ask of a pair.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Request {
+    Disturb(Disturbance),
+    Equip(Equipment),
+}
+
 /// A pair that is there.
 #[derive(Debug)]
 struct RunningFederation {
@@ -207,6 +214,15 @@ impl RunningFederation {
             }
         }
         Ok(())
+    }
+
+    /// Runs other operators from now on.
+    async fn equip(&self, with: &Equipment) -> Result<(), AnyError> {
+        let at = async |site: Site| {
+            let admin = self.sites.at(site).client(Identity::Admin).await?;
+            self.operators.at(site).equip(with, admin).await
+        };
+        try_join(at(Site::East), at(Site::West)).await.map(drop)
     }
 
     async fn revive_operator(&self, site: Site) -> Result<(), AnyError> {
@@ -327,9 +343,12 @@ impl Running for RunningFederation {
 
     fn request(&self, body: Value) -> BoxFuture<'_, Result<Value, AnyError>> {
         async move {
-            let what: Disturbance = serde_json::from_value(body.clone())
+            let request = serde_json::from_value(body.clone())
                 .map_err(|error| format!("this pair knows no request `{body}`: {error}"))?;
-            self.disturb(what).await?;
+            match request {
+                Request::Disturb(what) => self.disturb(what).await?,
+                Request::Equip(with) => self.equip(&with).await?,
+            }
             Ok(Value::Null)
         }
         .boxed()
@@ -340,8 +359,8 @@ impl Running for RunningFederation {
     fn stop(&self) -> BoxFuture<'_, ()> {
         async move {
             futures::join!(
-                self.operators.east.program.end(OPERATOR_GRACE),
-                self.operators.west.program.end(OPERATOR_GRACE)
+                self.operators.east.program.end(operator::GRACE),
+                self.operators.west.program.end(operator::GRACE)
             );
             self.agent.stop().await;
             futures::join!(self.hub.child.stop(HUB_GRACE), self.sites.stop());

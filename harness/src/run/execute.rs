@@ -32,6 +32,17 @@ use crate::site::{PerSite, Site};
 /// Subject of the state event that says which states a run records.
 pub const RECORDS: &str = "records";
 
+/// Who uses the pair of a run beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tenancy {
+    /// Nobody: the pair ends with the run.
+    Sole,
+    /// Nobody meanwhile, others before and after it. The namespaces of its cells may be left behind.
+    InTurn,
+    /// Others at the same time.
+    Shared,
+}
+
 /// How a run is to go.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
@@ -39,8 +50,8 @@ pub struct RunOptions {
     pub limits: Limits,
     /// How many cells run at once.
     pub parallel: usize,
-    /// Whether the pair serves others as well, or lives on after the run.
-    pub shared: bool,
+    /// Who else uses the pair.
+    pub tenancy: Tenancy,
     /// Whether what a failed cell made is left in the pair, because the pair is kept for a person to look at.
     pub keep_failed: bool,
     /// Ends the run early when it is thrown.
@@ -79,7 +90,11 @@ pub async fn execute<S: System>(
     };
     let namespaces = plan.iter().map(|(_, cell)| run.namespace(cell, 0)).collect();
     let cells = run.cells(system, plan).await;
-    let share = sources::Share { since, cells: options.shared.then_some(namespaces) };
+    let share = sources::Share {
+        since,
+        cells: (options.tenancy != Tenancy::Sole).then_some(namespaces),
+        has_lines: options.tenancy != Tenancy::Shared,
+    };
     let mut problems = run.problems();
     let facts = |audit: &Audit, object: &Value| system.facts(audit, object);
     let judged = match sources::events(pair, &directory.steps(), &share, &facts) {
@@ -164,7 +179,8 @@ impl<'a> Run<'a> {
 
     fn namespace(&self, cell: &Cell, attempt: u32) -> String {
         let suffix = self.directory.suffix();
-        Scope::namespace_of(cell, self.options.shared.then_some(suffix.as_str()), attempt)
+        let suffix = (self.options.tenancy != Tenancy::Sole).then_some(suffix.as_str());
+        Scope::namespace_of(cell, suffix, attempt)
     }
 
     async fn attempt<S: System>(
@@ -187,7 +203,7 @@ impl<'a> Run<'a> {
             abort: self.options.abort.clone(),
             disturber: self.options.disturber.clone(),
             pair: self.pair.clone(),
-            shared: self.options.shared,
+            shared: self.options.tenancy == Tenancy::Shared,
             keep_failed: self.options.keep_failed,
         };
         runner::run_cell(system, scenario, cell, &scope).await

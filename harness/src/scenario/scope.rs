@@ -61,7 +61,7 @@ pub struct Scope {
     pub pair: Arc<PairDescription>,
     /// Whether a failed cell is left as it is, for a person to look at.
     pub keep_failed: bool,
-    /// Whether the pair outlives the run, so that the cell's namespaces must be removed one by one.
+    /// Whether others use the pair meanwhile, so that the cell's namespaces must be removed one by one.
     pub shared: bool,
 }
 

@@ -10,7 +10,7 @@ use harness::pair::PairDescription;
 use harness::report::summary::Summary;
 use harness::report::verdict::Problem;
 use harness::report::{Exit, Invocation, Verdict, VerdictKind, bundle};
-use harness::run::{RunDirectory, RunOptions, execute, logs};
+use harness::run::{RunDirectory, RunOptions, Tenancy, execute, logs};
 use harness::scenario::system::Planned;
 use harness::scenario::{Abort, AbortSwitch, Blame, Limits};
 use harness::supervisor::{Client, ClientError, StateRoot};
@@ -157,9 +157,10 @@ pub(super) async fn once(
         }
         Err(start::Ended::Failed(error)) => return set_up_failed(args, directory, &error),
     };
-    let mut verdict = match Box::pin(on_pair(args, selected, &client, &directory, &display, interrupts)).await
-    {
-        Ok(verdict) => verdict,
+    let sole = Tenancy::Sole;
+    let running = on_pair(args, selected, &client, &directory, sole, &display, interrupts);
+    let mut verdict = match Box::pin(running).await {
+        Ok(verdict) => save_logs(&client, &directory, verdict),
         Err(error) => problem(&directory, Exit::SetupFailed, &chain(error.as_ref())),
     };
     verdict.figures.extend(figures(&root, &client).await);
@@ -179,12 +180,25 @@ pub(super) async fn once(
     finish(args, directory, verdict)
 }
 
+/// Saves the logs of the pair's programs for a run that is over.
+pub(super) fn save_logs(client: &Client, directory: &RunDirectory, mut verdict: Verdict) -> Verdict {
+    let passed = verdict.verdict == VerdictKind::Pass;
+    let description = serde_json::from_value(client.description().clone()).map_err(BoxError::from);
+    let saved = description.and_then(|pair| logs::save(&pair, directory, passed).map_err(BoxError::from));
+    if let Err(error) = saved {
+        let message = format!("the logs cannot be saved: {}", chain(error.as_ref()));
+        verdict.add_problem(Problem::new(Exit::Internal, message));
+    }
+    verdict
+}
+
 /// Runs the cells on a pair that is there.
-async fn on_pair(
+pub(super) async fn on_pair(
     args: &RunArgs,
     selected: Vec<Planned<Garage>>,
     client: &Arc<Client>,
     directory: &RunDirectory,
+    tenancy: Tenancy,
     display: &Display,
     interrupts: &Interrupts,
 ) -> Result<Verdict, BoxError> {
@@ -195,19 +209,17 @@ async fn on_pair(
     let options = RunOptions {
         limits: Limits { step: args.step_timeout, scenario: args.scenario_timeout, ..Limits::default() },
         parallel: args.parallel.into(),
-        shared: false,
+        tenancy,
         keep_failed: keeps(args, false),
         abort: abort.clone(),
         disturber: client.clone(),
         retries: args.retries,
     };
     let running = execute(&system, selected, &description, directory, &options, display);
-    let verdict = tokio::select! {
+    Ok(tokio::select! {
         verdict = running => verdict,
         never = watch(client, args.timeout, &abort, display, interrupts) => match never {},
-    };
-    logs::save(&description, directory, verdict.verdict == VerdictKind::Pass)?;
-    Ok(verdict)
+    })
 }
 
 /// Throws the switch when a part dies, time is up, or somebody interrupts; the run then ends by itself.
@@ -292,7 +304,7 @@ fn problem(directory: &RunDirectory, exit: Exit, message: &str) -> Verdict {
 }
 
 /// Writes everything down.
-fn finish(args: &RunArgs, directory: RunDirectory, mut verdict: Verdict) -> Ended {
+pub(super) fn finish(args: &RunArgs, directory: RunDirectory, mut verdict: Verdict) -> Ended {
     verdict.invocation = Some(invocation(args));
     let written = match harness::run::write_verdict(&directory, &verdict) {
         Ok(()) => Exit::Pass,

@@ -108,6 +108,16 @@ impl World<'_> {
         Ok(Stray { name, id: node.node_id, address: node.address })
     }
 
+    /// Somebody else holds data, too, so that every node of the east may leave: a node that no operator runs gets a role
+    /// by hand, at the node `name` of the east.
+    pub async fn keeper(&self, name: &str) -> Result<(), Failure> {
+        let peer = self.address(Site::East, name).await?;
+        let stray = self.stray("keeper", 1, &peer).await?;
+        let role = json!([{"id": stray.id, "zone": "elsewhere", "capacity": 1_u64 << 30, "tags": []}]);
+        self.stage_by_hand(&peer, &role).await?;
+        self.apply_by_hand(&peer).await
+    }
+
     /// Waits until the node `name` of `site` holds layout `version` or a later one. Gossip tells nobody: it is asked.
     pub async fn holds_version(&self, site: Site, name: &str, version: u64) -> Result<(), Failure> {
         const EVERY: Duration = Duration::from_millis(100);

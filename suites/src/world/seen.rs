@@ -236,6 +236,15 @@ impl World<'_> {
         )
     }
 
+    /// Waits until the status of `site` speaks of layout `version` or a later one: it then tells of no foreign writer.
+    pub async fn tells_no_foreign_writer(&self, site: Site, version: u64) -> Result<(), Failure> {
+        let reached = |seen: Option<&Value>| seen.and_then(Value::as_u64).is_some_and(|seen| seen >= version);
+        let awaited = format!("a status of layout {version}");
+        let cluster = self.cluster_field(site, "/status/layoutVersion", &awaited, reached).await?;
+        let told = objects::condition(&cluster, "ForeignLayoutWriter");
+        self.claim(site, "no foreign writer is told of", told.is_none(), || format!("{told:?}"))
+    }
+
     /// Nothing of the feature is in the object or its status.
     pub async fn shows_no_trace(&self, site: Site) -> Result<(), Failure> {
         let cluster = self.cluster(site).await?;
