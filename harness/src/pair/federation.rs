@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join};
+use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -298,9 +299,11 @@ impl RunningFederation {
 
     /// Starts the API server of `site` again, and its operator if that has ended or is about to.
     async fn revive_site(&self, site: Site) -> Result<(), AnyError> {
+        // Whatever the operator renews from now on it renews at the server that is started.
+        let since = Timestamp::now();
         self.sites.at(site).revive_api_server().await?;
         let admin = self.sites.at(site).client(Identity::Admin).await?;
-        self.operators.at(site).made_up_its_mind(admin.clone()).await?;
+        self.operators.at(site).made_up_its_mind(admin.clone(), since).await?;
         self.operators.at(site).revive(admin).await
     }
 }

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 
 use super::equipment::Equipment;
@@ -86,13 +87,14 @@ pub async fn start(launcher: &Launcher, launch: &OperatorLaunch) -> Result<Runni
 }
 
 impl RunningOperator {
-    /// Waits until an operator that was cut off from its API server either goes on or has ended.
-    pub async fn made_up_its_mind(&self, admin: Client) -> Result<(), BoxError> {
+    /// Waits until an operator that was cut off from its API server, which came back after `since`, either goes on or has
+    /// ended.
+    pub async fn made_up_its_mind(&self, admin: Client, since: Timestamp) -> Result<(), BoxError> {
         let child = self.program.child();
         let decided = async {
             tokio::select! {
                 _ = child.exited() => Ok(()),
-                renewed = lease::renewed(admin) => renewed,
+                renewed = lease::renewed(admin, since) => renewed,
             }
         };
         let limit = humantime::format_duration(READY);

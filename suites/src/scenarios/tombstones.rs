@@ -75,7 +75,8 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         let ready = world.watch_ready(EAST);
         if cell.name == "on-refused" {
             let removal = json!({"caller": "east", "method": "POST", "path": "/v2/UpdateClusterLayout"});
-            world.rule(&removal, 2, &json!({"kind": "answer", "status": 503})).await?;
+            // More often than the writing of the status alone would have the operator look again.
+            world.rule(&removal, 8, &json!({"kind": "answer", "status": 503})).await?;
         }
         let stale = stale_gateway(&world, &nodes[0]).await?;
         let pending = |value: Option<&Value>| {
