@@ -71,9 +71,13 @@ async fn repeated(global: &Global, args: &RunArgs, selected: &[Planned<Garage>])
 /// The arguments with a seed of their own, where none is given.
 pub(super) fn seeded(args: &RunArgs) -> RunArgs {
     let mut args = args.clone();
-    // Few digits, for people to type.
-    args.pair.seed = args.pair.seed.or_else(|| Some(rand::random_range(1..1_000_000)));
+    args.pair.seed = args.pair.seed.or_else(|| Some(any_seed()));
     args
+}
+
+/// A seed of few digits, for people to type.
+pub(super) fn any_seed() -> u64 {
+    rand::random_range(1..1_000_000)
 }
 
 /// Writes the JUnit report of all runs so far to where `--junit` wants it.
