@@ -24,7 +24,9 @@ use crate::pair::PairDescription;
 use crate::report::verdict::Problem;
 use crate::report::{Exit, Verdict};
 use crate::scenario::system::Planned;
-use crate::scenario::{Abort, AbortSwitch, Blame, CellReport, Disturber, Limits, Scope, System, runner};
+use crate::scenario::{
+    Abort, AbortSwitch, Blame, Cell, CellReport, Disturber, Limits, Scope, System, runner,
+};
 use crate::site::{PerSite, Site};
 
 /// Subject of the state event that says which states a run records.
@@ -86,7 +88,7 @@ pub async fn execute<S: System>(
             return Verdict::new(directory.run(), vec![], vec![], vec![problem]);
         }
     };
-    let namespaces = plan.iter().map(|(_, cell)| Scope::namespace_of(cell, &directory.suffix())).collect();
+    let namespaces = plan.iter().map(|(_, cell)| run.namespace(cell, 0)).collect();
     let cells = run.cells(system, plan).await;
     let share = sources::Share {
         since,
@@ -175,6 +177,12 @@ impl<'a> Run<'a> {
         report
     }
 
+    fn namespace(&self, cell: &Cell, attempt: u32) -> String {
+        let suffix = self.directory.suffix();
+        let suffix = (self.options.tenancy != Tenancy::Sole).then_some(suffix.as_str());
+        Scope::namespace_of(cell, suffix, attempt)
+    }
+
     async fn attempt<S: System>(
         &self,
         system: &S,
@@ -182,11 +190,7 @@ impl<'a> Run<'a> {
         attempt: u32,
     ) -> CellReport {
         let path = cell.path();
-        let suffix = self.directory.suffix();
-        let namespace = match attempt {
-            0 => Scope::namespace_of(cell, &suffix),
-            again => Scope::namespace_of(cell, &format!("{suffix}-{again}")),
-        };
+        let namespace = self.namespace(cell, attempt);
         let scope = Scope {
             evidence: self.directory.cell(&path),
             recorder: self.recorder.of_cell(&path, &namespace),

@@ -14,6 +14,7 @@ mod list;
 mod logs;
 mod output;
 mod progress;
+mod repeat;
 mod replay;
 mod report;
 mod run;

@@ -11,23 +11,22 @@ use harness::report::summary::Summary;
 use harness::report::verdict::Problem;
 use harness::report::{Exit, Invocation, Verdict, VerdictKind, bundle};
 use harness::run::{RunDirectory, RunOptions, Tenancy, execute, logs};
-use harness::scenario::system::{Planned, plan};
-use harness::scenario::{Abort, AbortSwitch, Blame, Limits, select};
+use harness::scenario::system::Planned;
+use harness::scenario::{Abort, AbortSwitch, Blame, Limits};
 use harness::supervisor::{Client, ClientError, StateRoot};
 
 use super::args::{Format, Global, Keep, Provider, RunArgs};
 use super::interrupt::Interrupts;
 use super::progress::Display;
-use super::{list, output, start};
+use super::{list, output, repeat, start};
+use crate::pair;
 use crate::trial::abort_of;
-use crate::{pair, scenarios};
 
 /// Runs the selected cells, `--count` times, and returns the strongest of the exits.
 pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
-    let selection = list::selection(&args.select);
-    let selected = match select(plan(scenarios::matrix()), |(_, cell)| cell, &selection) {
+    let selected = match list::selected(&args.select) {
         Ok(selected) if !selected.is_empty() => selected,
-        Ok(_) => return output::fail(Exit::NothingSelected, "every cell is skipped"),
+        Ok(_) => return output::fail(Exit::NothingSelected, list::NOTHING_LEFT),
         Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
     };
     let selected: Vec<_> =
@@ -47,25 +46,7 @@ pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
     if args.dry_run {
         return dry_run(global, &args, &selected);
     }
-    repeated(global, &args, &selected).await
-}
-
-/// Runs the selected cells `--count` times, unless somebody interrupts.
-async fn repeated(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exit {
-    let interrupts = Interrupts::listen();
-    let mut exit = Exit::Pass;
-    let mut verdicts = Vec::new();
-    for number in 1..=args.count {
-        let ended = once(global, &seeded(args), selected.to_vec(), number, &interrupts).await;
-        exit = exit.or(ended.exit).or(ended.show(global));
-        verdicts.extend(ended.left.map(|(verdict, _)| verdict));
-        exit = exit.or(write_junit(args, &verdicts));
-        if let Some(interrupted) = interrupts.heard() {
-            exit = exit.or(interrupted);
-            break;
-        }
-    }
-    exit.or(show_all(global, args, &verdicts))
+    repeat::repeated(global, &args, &selected).await
 }
 
 /// The arguments with a seed of their own, where none is given.
@@ -78,28 +59,6 @@ pub(super) fn seeded(args: &RunArgs) -> RunArgs {
 /// A seed of few digits, for people to type.
 pub(super) fn any_seed() -> u64 {
     rand::random_range(1..1_000_000)
-}
-
-/// Writes the JUnit report of all runs so far to where `--junit` wants it.
-fn write_junit(args: &RunArgs, verdicts: &[Verdict]) -> Exit {
-    let Some(path) = &args.junit else { return Exit::Pass };
-    match harness::run::write_junit(path, verdicts) {
-        Ok(()) => Exit::Pass,
-        Err(error) => output::fail(Exit::Internal, &chain(error.as_ref())),
-    }
-}
-
-/// One JSON document for all runs, or a line on all of several.
-fn show_all(global: &Global, args: &RunArgs, verdicts: &[Verdict]) -> Exit {
-    let passed = verdicts.iter().filter(|verdict| verdict.verdict == VerdictKind::Pass).count();
-    match (global.format, verdicts) {
-        (Format::Json, [one]) if args.count == 1 => output::show(global, one, String::new),
-        (Format::Json, all) => output::show(global, &all, String::new),
-        (Format::Human, all) if args.count > 1 => {
-            output::show(global, &all, || format!("\n{passed} of {} runs passed\n", all.len()))
-        }
-        (Format::Human, _) => Exit::Pass,
-    }
 }
 
 /// How one run ended.
@@ -116,7 +75,7 @@ impl Ended {
     }
 
     /// Shows the verdict to a person; the quiet want to see only what went wrong.
-    fn show(&self, global: &Global) -> Exit {
+    pub(super) fn show(&self, global: &Global) -> Exit {
         let Some((verdict, directory)) = &self.left else { return Exit::Pass };
         if global.format == Format::Json || (global.quiet && verdict.verdict == VerdictKind::Pass) {
             return Exit::Pass;

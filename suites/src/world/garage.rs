@@ -7,6 +7,7 @@ use harness::failure::Failure;
 use harness::garage::admin::{self, Layout};
 use harness::garage::hub::{NodeName, NodeSpec};
 use harness::site::Site;
+use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::World;
@@ -133,6 +134,38 @@ impl World<'_> {
         })
     }
 
+    /// Waits until the roles of the nodes `names` of `home` are those that the cluster of `writer` declares: they bear its
+    /// mark. Nobody tells when a writer has nothing more to write: the layout is asked.
+    pub async fn bears_roles(&self, writer: Site, home: Site, names: &[String]) -> Result<(), Failure> {
+        const EVERY: Duration = Duration::from_millis(100);
+        let mark = format!("cluster-uid:{}", self.cluster(writer).await?.uid().unwrap_or_default());
+        let ids = self.identities(home, names).await?;
+        self.step(format!("await roles of {} on {home} as {writer} declares them", names.join(", ")));
+        let borne = |layout: &Layout, id: &String| {
+            layout.roles.iter().any(|role| role.id == *id && role.tags.contains(&mark))
+        };
+        let bearing = async {
+            for name in names {
+                loop {
+                    let layout = self.layout(home, name).await?;
+                    if ids.iter().all(|id| borne(&layout, id)) {
+                        break;
+                    }
+                    tokio::time::sleep(EVERY).await;
+                }
+            }
+            Ok(())
+        };
+        let limit = self.scope.limits.step;
+        tokio::time::timeout(limit, bearing).await.unwrap_or_else(|_elapsed| {
+            Err(self.not_so(
+                home,
+                format!("{} have the roles that {writer} declares", names.join(", ")),
+                "they have others",
+            ))
+        })
+    }
+
     /// Waits until the node at `peer` has seen the node `id`: a ping has come back. One that never was seen has no age.
     pub async fn seen(&self, peer: &str, id: &str) -> Result<(), Failure> {
         self.last_seen(peer, id, "has been seen".to_owned(), |_ago| true).await
@@ -167,6 +200,23 @@ impl World<'_> {
         let limit = self.scope.limits.step;
         tokio::time::timeout(limit, awaited).await.unwrap_or_else(|_elapsed| {
             Err(self.not_so(Site::East, format!("node {id:.8} {claim}"), "its peer says otherwise"))
+        })
+    }
+
+    /// Waits until every node has taken over the layout that the node at `peer` holds: no older version drains any more.
+    /// Nobody tells: it is asked.
+    pub async fn taken_over(&self, peer: &str) -> Result<(), Failure> {
+        const EVERY: Duration = Duration::from_millis(50);
+        self.step("await that no older layout version drains");
+        let settling = async {
+            while !admin::is_settled(Site::East, &self.stage.mesh, peer).await? {
+                tokio::time::sleep(EVERY).await;
+            }
+            Ok(())
+        };
+        let limit = self.scope.limits.step;
+        tokio::time::timeout(limit, settling).await.unwrap_or_else(|_elapsed| {
+            Err(self.not_so(Site::East, "no older layout version drains", "one still does"))
         })
     }
 

@@ -162,6 +162,13 @@ impl World<'_> {
         Ok(wait::until(site, api, &pod, awaited, self.scope.limits.step, holds).await?)
     }
 
+    /// The pod of node `name`, which is there.
+    pub async fn pod(&self, site: Site, name: &str) -> Result<Pod, Failure> {
+        let there = |pod: Option<&Pod>| pod.map(drop).ok_or_else(|| "it is not there".to_owned());
+        let pod = self.pod_until(site, name, "that is there", there).await?;
+        pod.ok_or_else(|| self.not_so(site, format!("the pod of {name} is there"), "it is gone"))
+    }
+
     /// The pod of node `name` runs and was not asked to go.
     pub async fn pod_runs(&self, site: Site, name: &str) -> Result<(), Failure> {
         let api: Api<Pod> = Api::namespaced(self.scope.client(site), &self.scope.namespace);

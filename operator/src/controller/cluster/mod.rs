@@ -53,11 +53,11 @@ pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Re
     migration::keep(&context, &mut cluster, &authority).await?;
     let fault = children::ensure(&context, &cluster).await?;
     let picture = observe::observe(&context, &cluster, authority.decision(), fault).await?;
-    let settled = is_settled(&picture.facts);
+    let mut settled = is_settled(&picture.facts);
     status::write(&context, &cluster, &picture).await?;
     if picture.facts.migrating.is_none() {
         rollout::carry_out(&context, &cluster, &picture.rollout, &picture.pods).await?;
-        upkeep::keep(&context, &cluster, &picture, &authority).await?;
+        settled &= upkeep::keep(&context, &cluster, &picture, &authority).await?;
     }
     tell_long_awaiting(&context, &cluster, &picture.facts).await;
     Ok(next_look(&context, &cluster, settled))

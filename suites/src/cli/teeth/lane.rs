@@ -12,8 +12,6 @@ use harness::pair::equipment::Equipment;
 use harness::report::Verdict;
 use harness::run::execute::client;
 use harness::run::{RunDirectory, Tenancy};
-use harness::scenario::select;
-use harness::scenario::system::{Planned, plan};
 use harness::site::Site;
 use harness::supervisor::{Client, StateRoot};
 use kube::api::ListParams;
@@ -22,7 +20,6 @@ use super::super::args::{Cli, Command, Global, RunArgs, TeethArgs};
 use super::super::interrupt::Interrupts;
 use super::super::progress::Display;
 use super::super::{list, run, start};
-use crate::scenarios;
 
 /// A run that is over.
 pub(super) struct Ran {
@@ -60,9 +57,7 @@ impl<'a> Lane<'a> {
     pub(super) async fn run(&mut self, order: Order<'_>) -> Result<Ran, String> {
         let started = Instant::now();
         let args = self.run_args(&order)?;
-        let selection = list::selection(&args.select);
-        let selected = select(plan(scenarios::matrix()), |(_, cell)| cell, &selection);
-        let selected: Vec<Planned<_>> = selected.map_err(|nothing| nothing.to_string())?;
+        let selected = list::selected(&args.select).map_err(|nothing| nothing.to_string())?;
         let directory = RunDirectory::create(&args.artifacts_dir).map_err(|error| chain(&error))?;
         let client = self.equipped(&args, &directory).await?;
         let display = Display::new(&self.global);
