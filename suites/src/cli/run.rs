@@ -52,9 +52,13 @@ pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
 /// The arguments with a seed of their own, where none is given.
 pub(super) fn seeded(args: &RunArgs) -> RunArgs {
     let mut args = args.clone();
-    // Few digits, for people to type.
-    args.pair.seed = args.pair.seed.or_else(|| Some(rand::random_range(1..1_000_000)));
+    args.pair.seed = args.pair.seed.or_else(|| Some(any_seed()));
     args
+}
+
+/// A seed of few digits, for people to type.
+pub(super) fn any_seed() -> u64 {
+    rand::random_range(1..1_000_000)
 }
 
 /// How one run ended.
