@@ -17,8 +17,8 @@ use super::follow::LogFollower;
 use super::hub::{self, Agreement, HubContainer};
 use super::image::{self, Archive, ImageSpec, Layer};
 use super::names::Names;
-use super::operator::{self, Changes, DeployedOperator};
-use super::{network, node_image, tool};
+use super::operator::{self, Changes, DeployedOperator, Place};
+use super::{given, network, node_image, tool};
 use crate::failure::chain;
 use crate::local::bootstrap;
 use crate::pair::federation::{PairOptions, Phases, told_once};
@@ -96,9 +96,9 @@ pub async fn start(
     docker.run(&["network", "create", "--label", &names.label(), &names.network()]).await?;
     let workshop = Workshop { docker, kind, names, image: node, context };
     let building = Building { workshop: &workshop, objects, options, programs: &programs };
-    let (hub, clusters) = building.sites().await?;
+    let (hub, clusters, place) = building.sites().await?;
     phases.ended("sites");
-    let operators = building.operators(&clusters).await?;
+    let operators = building.operators(&clusters, &place).await?;
     phases.ended("operators");
     let mut description = describe(&workshop, &programs, &hub, &clusters, &operators);
     description.durations_ms = phases.durations_ms();
@@ -115,7 +115,7 @@ struct Building<'a> {
 
 impl Building<'_> {
     /// The hub, and both clusters with their images, their DNS and the operator's manifests.
-    async fn sites(&self) -> Result<(HubContainer, PerSite<Cluster>), AnyError> {
+    async fn sites(&self) -> Result<(HubContainer, PerSite<Cluster>, Place), AnyError> {
         let (workshop, agreement) = (self.workshop, Agreement::new(&self.workshop.names));
         let images = async {
             let images = self.images(&agreement).await?;
@@ -130,8 +130,8 @@ impl Building<'_> {
         network::connect(&workshop.docker, &workshop.names, &east, &west).await?;
         let clusters = PerSite { east, west };
         let furnished = Site::ALL.map(|site| self.furnish(&clusters, site, &images));
-        try_join_all(furnished).await?;
-        Ok((hub, clusters))
+        let place = try_join_all(furnished).await?.into_iter().next().ok_or("there is no site")?;
+        Ok((hub, clusters, place))
     }
 
     async fn furnish(
@@ -146,47 +146,47 @@ impl Building<'_> {
         self.workshop.load(site, &images.operator).await?;
         self.workshop.load(site, images.garage.at(site)).await?;
         let changes = Changes {
-            image: images.operator.reference.clone(),
+            image: Some(images.operator.reference.clone()),
             garage: images.garage.at(site).reference.clone(),
             arguments: self.options.operator_args.clone(),
-            webhooks: self.options.webhooks,
+            webhooks: self.options.webhooks && self.options.operator_manifests.is_none(),
         };
-        let (objects, _) = operator::prepare(self.objects, &changes)?;
+        let (objects, place) = operator::prepare(self.objects, &changes)?;
         self.workshop.context.progress.report(site.name(), "applying the operator's manifests");
         bootstrap::create(&cluster.client, site, &objects).await?;
-        Ok(())
+        Ok(place)
     }
 
     /// Waits for the operators, whose logs are followed from their first line on.
     async fn operators(
         &self,
         clusters: &PerSite<Cluster>,
+        place: &Place,
     ) -> Result<PerSite<(DeployedOperator, LogFollower)>, AnyError> {
-        let name = self.deployment();
         let start = async |site: Site| {
-            let operator = DeployedOperator::of(clusters.at(site), &name).await?;
+            let operator = DeployedOperator::of(clusters.at(site), place).await?;
             let folder = self.workshop.context.folder.join("operators/sites").join(site.name());
             secret_file::create_folder(&folder)?;
             let follower = LogFollower::start(&operator, &folder.join("operator.log"))?;
             self.workshop.context.progress.report(site.name(), "waiting for the operator");
-            operator.ready().await?;
+            try_join(operator.ready(), network::answers(clusters.at(site))).await?;
             Ok::<_, AnyError>((operator, follower))
         };
         let (east, west) = try_join(start(Site::East), start(Site::West)).await?;
         Ok(PerSite { east, west })
     }
 
-    fn deployment(&self) -> String {
-        let deployment = self.objects.iter().find(|object| object["kind"] == "Deployment");
-        deployment.and_then(|object| object["metadata"]["name"].as_str()).unwrap_or_default().to_owned()
-    }
-
     /// Images of the operator, and of the fake Garage: as the hub, and as a node of each site.
     async fn images(&self, agreement: &Agreement) -> Result<Images, KindError> {
         let names = &self.workshop.names;
         self.workshop.context.progress.report("images", "making them of local programs");
-        let operator = self.image("operator", &self.programs.operator, "garage-operator").await?;
-        let operator = self.archive(&operator.0, &operator.1)?;
+        let operator = match &self.options.operator_image {
+            Some(given) => given::archive(&self.workshop.docker, given, &self.folder()).await?,
+            None => {
+                let (spec, layer) = self.image("operator", &self.programs.operator, "garage-operator").await?;
+                self.archive(&spec, &layer)?
+            }
+        };
         let (garage, layer) = self.image("garage", &self.programs.garage, "garage").await?;
         let of_site = |site: Site| {
             let variables = [
@@ -214,6 +214,11 @@ impl Building<'_> {
         })
     }
 
+    /// Where archives of images are put.
+    fn folder(&self) -> PathBuf {
+        self.workshop.context.folder.join("images")
+    }
+
     /// What an image of `program` is made of, with its layer.
     async fn image(&self, part: &str, program: &Path, name: &str) -> Result<(ImageSpec, Layer), KindError> {
         let failed = |source: AnyError| KindError::Image { program: program.to_owned(), source };
@@ -233,7 +238,7 @@ impl Building<'_> {
 
     /// The program without what only a debugger wants, if there is a tool for that: it is copied to every node.
     async fn stripped(&self, program: &Path, name: &str) -> PathBuf {
-        let folder = self.workshop.context.folder.join("images");
+        let folder = self.folder();
         let copy = folder.join(format!("{name}.program"));
         let strip = async {
             tokio::fs::create_dir_all(&folder).await?;
@@ -249,7 +254,7 @@ impl Building<'_> {
     fn archive(&self, spec: &ImageSpec, layer: &Layer) -> Result<Archive, KindError> {
         let name =
             spec.reference.rsplit('/').next().unwrap_or_default().split(':').next().unwrap_or_default();
-        let path = self.workshop.context.folder.join("images").join(format!("{name}.tar"));
+        let path = self.folder().join(format!("{name}.tar"));
         let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         let written = written.and_then(|()| image::write(spec, layer, &path));
         written.map_err(|source| KindError::File { path, source })

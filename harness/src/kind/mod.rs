@@ -14,6 +14,7 @@
 //! | [`config`] | the clusters' configurations |
 //! | [`cluster`] | one cluster |
 //! | [`image`], [`libraries`] | images of local programs |
+//! | [`given`] | an image that somebody gives |
 //! | [`network`] | routes and names between the sites |
 //! | [`hub`] | the hub as a container |
 //! | [`operator`] | the operator under test as a Deployment |
@@ -27,6 +28,7 @@ pub mod docker;
 pub mod error;
 pub mod federation;
 pub mod follow;
+pub mod given;
 pub mod hub;
 pub mod image;
 pub mod libraries;

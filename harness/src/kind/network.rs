@@ -4,6 +4,8 @@
 //! Services by name, `SERVICE.NAMESPACE.svc.SITE.onewriter.test`, through the DNS of the site that is named. The names
 //! are the same as on local control planes.
 
+use std::time::Duration;
+
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -15,7 +17,11 @@ use super::config::Networks;
 use super::docker::Docker;
 use super::error::KindError;
 use super::names::Names;
+use super::operator::available;
 use crate::site::Site;
+
+/// How long a cluster's DNS may take to answer.
+const READY: Duration = Duration::from_mins(2);
 
 /// The domain below which each site has one of its own.
 pub const DOMAIN: &str = "onewriter.test";
@@ -56,6 +62,16 @@ pub async fn name(cluster: &Cluster, other: &Networks) -> Result<(), KindError> 
     }});
     deployments.patch("coredns", &parameters, &Patch::Merge(deployment)).await.map_err(failed)?;
     Ok(())
+}
+
+/// Waits until the DNS of `cluster` answers as it was configured.
+pub async fn answers(cluster: &Cluster) -> Result<(), KindError> {
+    let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), "kube-system");
+    if available(deployments, "coredns", READY).await {
+        return Ok(());
+    }
+    let limit = humantime::format_duration(READY);
+    Err(KindError::at(cluster.site, "wait for the cluster's DNS", format!("it was not ready within {limit}")))
 }
 
 fn corefile(site: Site, other: &Networks) -> String {

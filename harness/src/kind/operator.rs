@@ -15,7 +15,7 @@ use super::cluster::Cluster;
 use super::error::KindError;
 use crate::failure::BoxError;
 use crate::pair::lease;
-use crate::pair::operator::{NAMESPACE, WAITING};
+use crate::pair::operator::WAITING;
 use crate::wait::{self, WatchBackoff};
 
 /// How long an operator may take until it says that it is ready.
@@ -29,38 +29,54 @@ const METRICS: &str = "onewriter-metrics";
 /// What is changed of the Deployment that was given.
 #[derive(Debug, Clone)]
 pub struct Changes {
-    /// The operator's image.
-    pub image: String,
+    /// The operator's image; none for the one that its manifests name.
+    pub image: Option<String>,
     /// The image of Garage where no spec names one.
     pub garage: String,
     /// Further arguments.
     pub arguments: Vec<String>,
-    /// Whether it is to serve webhooks.
+    /// Whether it is the reference operator with its webhooks, which its Deployment leaves out.
     pub webhooks: bool,
+}
+
+/// Where the Deployment of an operator is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// The operator of a site.
 #[derive(Debug, Clone)]
 pub struct DeployedOperator {
     cluster: Cluster,
-    name: String,
+    place: Place,
     /// What selects its pods.
     pub selector: String,
 }
 
 /// The manifests with the operator's Deployment changed, and the Service for its metrics added.
-pub fn prepare(objects: &[Value], changes: &Changes) -> Result<(Vec<Value>, String), BoxError> {
+pub fn prepare(objects: &[Value], changes: &Changes) -> Result<(Vec<Value>, Place), BoxError> {
     let mut objects = objects.to_vec();
     let deployment = objects.iter_mut().find(|object| object["kind"] == "Deployment");
     let deployment = deployment.ok_or("the operator's manifests have no Deployment")?;
     change(deployment, changes)?;
-    let name = deployment["metadata"]["name"].as_str().ok_or("the Deployment has no name")?.to_owned();
+    let place = place(deployment)?;
     let selector = deployment["spec"]["selector"]["matchLabels"].clone();
     objects.push(json!({
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": METRICS, "namespace": NAMESPACE},
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": METRICS, "namespace": place.namespace},
         "spec": {"selector": selector, "ports": [{"name": "metrics", "port": 8080, "targetPort": 8080}]},
     }));
-    Ok((objects, name))
+    Ok((objects, place))
+}
+
+/// Where the operator's Deployment will be.
+fn place(deployment: &Value) -> Result<Place, BoxError> {
+    let field = |name: &str| deployment["metadata"][name].as_str().map(str::to_owned);
+    let name = field("name").ok_or("the Deployment has no name")?;
+    Ok(Place { namespace: field("namespace").unwrap_or_else(|| "default".to_owned()), name })
 }
 
 fn change(deployment: &mut Value, changes: &Changes) -> Result<(), BoxError> {
@@ -68,7 +84,9 @@ fn change(deployment: &mut Value, changes: &Changes) -> Result<(), BoxError> {
     deployment["spec"]["replicas"] = 1.into();
     let pod = &mut deployment["spec"]["template"]["spec"];
     let container = pod["containers"].get_mut(0).ok_or("the Deployment has no container")?;
-    container["image"] = changes.image.clone().into();
+    if let Some(image) = &changes.image {
+        container["image"] = image.clone().into();
+    }
     container["imagePullPolicy"] = "IfNotPresent".into();
     let fixed =
         [("DEFAULT_GARAGE_IMAGE", changes.garage.as_str()), ("LAYOUT_PURGE_IMAGE", ""), ("RUST_LOG", "info")];
@@ -99,45 +117,35 @@ fn append(list: &mut Value, more: impl IntoIterator<Item = Value>) {
 }
 
 impl DeployedOperator {
-    /// The operator that the Deployment `name` of `cluster` runs.
-    pub async fn of(cluster: &Cluster, name: &str) -> Result<Self, KindError> {
-        let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), NAMESPACE);
-        let deployment = deployments.get(name).await;
+    /// The operator that the Deployment at `place` in `cluster` runs.
+    pub async fn of(cluster: &Cluster, place: &Place) -> Result<Self, KindError> {
+        let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), &place.namespace);
+        let deployment = deployments.get(&place.name).await;
         let deployment =
             deployment.map_err(|error| KindError::at(cluster.site, "find the operator", error))?;
         let labels = deployment.spec.and_then(|spec| spec.selector.match_labels).unwrap_or_default();
         let selector: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        Ok(Self { cluster: cluster.clone(), name: name.to_owned(), selector: selector.join(",") })
+        Ok(Self { cluster: cluster.clone(), place: place.clone(), selector: selector.join(",") })
     }
 
     /// Path below the API server at which it shows its metrics.
     #[must_use]
     pub fn metrics(&self) -> String {
-        format!("/api/v1/namespaces/{NAMESPACE}/services/{METRICS}:metrics/proxy/metrics")
+        format!("/api/v1/namespaces/{}/services/{METRICS}:metrics/proxy/metrics", self.place.namespace)
     }
 
     fn deployments(&self) -> Api<Deployment> {
-        Api::namespaced(self.cluster.client.clone(), NAMESPACE)
+        Api::namespaced(self.cluster.client.clone(), &self.place.namespace)
     }
 
     /// Its pods.
     pub fn pods(&self) -> Api<Pod> {
-        Api::namespaced(self.cluster.client.clone(), NAMESPACE)
+        Api::namespaced(self.cluster.client.clone(), &self.place.namespace)
     }
 
     /// Waits until it says that it is ready.
     pub async fn ready(&self) -> Result<(), KindError> {
-        let config = watcher::Config::default().fields(&format!("metadata.name={}", self.name));
-        let events = watcher(self.deployments(), config).backoff(WatchBackoff::default()).applied_objects();
-        let mut seen = std::pin::pin!(events);
-        let available = async {
-            while let Some(deployment) = seen.next().await {
-                if deployment.is_ok_and(|deployment| is_available(&deployment)) {
-                    return;
-                }
-            }
-        };
-        if tokio::time::timeout(READY, available).await.is_ok() {
+        if available(self.deployments(), &self.place.name, READY).await {
             return Ok(());
         }
         let what = format!("start the operator within {}", humantime::format_duration(READY));
@@ -181,9 +189,9 @@ impl DeployedOperator {
     /// Starts it again if it does not run, with the Lease of its site free, and waits until it says that it is ready.
     pub async fn revive(&self) -> Result<(), KindError> {
         let failed = |error: kube::Error| KindError::at(self.cluster.site, "start the operator again", error);
-        let deployment = self.deployments().get(&self.name).await.map_err(failed)?;
+        let deployment = self.deployments().get(&self.place.name).await.map_err(failed)?;
         if deployment.spec.and_then(|spec| spec.replicas) == Some(0) {
-            lease::release(self.cluster.client.clone()).await.map_err(failed)?;
+            lease::release_in(self.cluster.client.clone(), &self.place.namespace).await.map_err(failed)?;
             self.scale(1).await.map_err(failed)?;
         }
         self.ready().await
@@ -191,8 +199,23 @@ impl DeployedOperator {
 
     async fn scale(&self, replicas: i32) -> kube::Result<()> {
         let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        self.deployments().patch(&self.name, &PatchParams::default(), &patch).await.map(drop)
+        self.deployments().patch(&self.place.name, &PatchParams::default(), &patch).await.map(drop)
     }
+}
+
+/// Waits until the Deployment `name` has all its replicas, in its latest version; false if `limit` passes before.
+pub(super) async fn available(deployments: Api<Deployment>, name: &str, limit: Duration) -> bool {
+    let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+    let events = watcher(deployments, config).backoff(WatchBackoff::default()).applied_objects();
+    let mut seen = std::pin::pin!(events);
+    let available = async {
+        while let Some(deployment) = seen.next().await {
+            if deployment.is_ok_and(|deployment| is_available(&deployment)) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(limit, available).await.is_ok()
 }
 
 fn is_available(deployment: &Deployment) -> bool {
@@ -207,10 +230,11 @@ fn is_available(deployment: &Deployment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pair::operator::NAMESPACE;
 
     fn changes(webhooks: bool) -> Changes {
         Changes {
-            image: "op:1".into(),
+            image: Some("op:1".into()),
             garage: "garage:1".into(),
             arguments: vec!["--more".into()],
             webhooks,
@@ -229,8 +253,8 @@ mod tests {
 
     #[test]
     fn the_deployment_runs_the_image_once_and_knows_the_fake() {
-        let (objects, name) = prepare(&manifests(), &changes(true)).unwrap();
-        assert_eq!((name.as_str(), objects.len()), ("op", 3));
+        let (objects, place) = prepare(&manifests(), &changes(true)).unwrap();
+        assert_eq!((place.name.as_str(), place.namespace.as_str(), objects.len()), ("op", NAMESPACE, 3));
         let container = &objects[1]["spec"]["template"]["spec"]["containers"][0];
         assert_eq!(objects[1]["spec"]["replicas"], 1);
         assert_eq!(container["image"], "op:1");

@@ -67,6 +67,13 @@ pub struct PairOptions {
     /// The operator to run; none for the reference operator.
     #[serde(default)]
     pub operator_bin: Option<PathBuf>,
+    /// An image of the operator to run: the name of one that the Docker daemon has, or an archive. Only in clusters.
+    #[serde(default)]
+    pub operator_image: Option<String>,
+    /// Manifests to run the operator by, in place of the reference operator's: a file, or a folder of files. Only in
+    /// clusters.
+    #[serde(default)]
+    pub operator_manifests: Option<PathBuf>,
     /// Further arguments for it.
     #[serde(default)]
     pub operator_args: Vec<String>,
@@ -117,9 +124,16 @@ impl Federation {
             return Ok(Arc::new(start(manifests, options, self.resolve_operator, context).await?));
         }
         manifests.extend(workload);
+        if let Some(given) = &options.operator_manifests {
+            manifests = manifests::read(given)?;
+        }
         let objects = manifests::parse(&manifests)?;
+        let operator = match &options.operator_image {
+            Some(image) => PathBuf::from(image),
+            None => (self.resolve_operator)(options.clone(), context.clone()).await?,
+        };
         let programs = Programs {
-            operator: (self.resolve_operator)(options.clone(), context.clone()).await?,
+            operator,
             garage: (self.resolve_garage)(options.clone(), context.clone()).await?,
         };
         Ok(Arc::new(clusters::start(&objects, &options, programs, context).await?))

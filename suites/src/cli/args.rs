@@ -149,6 +149,12 @@ pub struct PairArgs {
     /// Run this operator instead of the reference operator.
     #[arg(long, value_name = "PATH", env = "ONEWRITER_OPERATOR_BIN")]
     pub operator_bin: Option<PathBuf>,
+    /// Run the operator of this image: the name of one that Docker has, or an archive. Only in clusters.
+    #[arg(long, value_name = "REF|TAR", env = "ONEWRITER_OPERATOR_IMAGE", conflicts_with = "operator_bin")]
+    pub operator_image: Option<String>,
+    /// Run the operator by these manifests, built or plain, in place of the reference operator's. Only in clusters.
+    #[arg(long, value_name = "DIR|FILE", env = "ONEWRITER_OPERATOR_MANIFESTS", requires = "operator_image")]
+    pub operator_manifests: Option<PathBuf>,
     /// A further argument for the operator; may be given several times.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub operator_arg: Vec<String>,

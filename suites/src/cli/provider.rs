@@ -7,6 +7,32 @@ use harness::pair::federation::Provider;
 use super::args::{PairArgs, Provider as Asked};
 use super::progress::Display;
 
+/// Checks what was given for clusters only, and makes its paths absolute: the supervisor works in another folder.
+///
+/// # Errors
+/// A word on what does not go together or is not there.
+pub(super) fn resolve(args: &mut PairArgs) -> Result<(), String> {
+    let for_clusters = args.operator_image.is_some() || args.operator_manifests.is_some();
+    if for_clusters && args.provider == Asked::Local {
+        return Err("an operator's image and manifests are for clusters: take --provider kind, \
+                    or give a program with --operator-bin"
+            .to_owned());
+    }
+    if for_clusters {
+        args.provider = Asked::Kind;
+    }
+    if let Some(manifests) = &mut args.operator_manifests {
+        let problem = |error: std::io::Error| format!("--operator-manifests {}: {error}", manifests.display());
+        *manifests = std::fs::canonicalize(&*manifests).map_err(problem)?;
+    }
+    if let Some(image) = &mut args.operator_image
+        && let Ok(file) = std::fs::canonicalize(&*image)
+    {
+        *image = file.display().to_string();
+    }
+    Ok(())
+}
+
 /// The provider that was asked for; where the choice was left open, the best one, with a word on why.
 pub(super) async fn choose(args: &PairArgs, display: &Display) -> Provider {
     match args.provider {

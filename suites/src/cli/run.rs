@@ -18,8 +18,7 @@ use harness::supervisor::{Client, ClientError, StateRoot};
 use super::args::{Format, Global, Keep, Provider, RunArgs};
 use super::interrupt::Interrupts;
 use super::progress::Display;
-use super::{list, output, repeat, start};
-use crate::pair;
+use super::{list, output, provider, repeat, start};
 use crate::trial::abort_of;
 
 /// Runs the selected cells, `--count` times, and returns the strongest of the exits.
@@ -36,6 +35,9 @@ pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
             Exit::NothingSelected,
             "every selected cell needs webhooks, and --no-webhooks is given",
         );
+    }
+    if let Err(problem) = provider::resolve(&mut args.pair) {
+        return output::fail(Exit::Usage, &problem);
     }
     if let Err(error) = pair::operator::resolve_argument(&mut args.pair.operator_bin) {
         return output::fail(Exit::Usage, &error.to_string());
@@ -98,6 +100,15 @@ fn invocation(args: &RunArgs) -> Invocation {
         let absolute = std::path::absolute(operator).unwrap_or_else(|_| operator.clone());
         flag("--operator-bin", absolute.display().to_string());
     }
+    if let Some(image) = &args.pair.operator_image {
+        flag("--operator-image", image.clone());
+    }
+    if let Some(manifests) = &args.pair.operator_manifests {
+        flag("--operator-manifests", manifests.display().to_string());
+    }
+    if let Some(image) = &args.pair.node_image {
+        flag("--node-image", image.clone());
+    }
     for argument in &args.pair.operator_arg {
         flag("--operator-arg", argument.clone());
     }
@@ -123,6 +134,7 @@ fn provider_name(provider: Provider) -> String {
 fn dry_run(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exit {
     let cells: Vec<_> = selected.iter().map(|(_, cell)| cell.clone()).collect();
     let operator = args.pair.operator_bin.as_ref().map(|path| path.display().to_string());
+    let operator = operator.or_else(|| args.pair.operator_image.clone());
     let operator = operator.unwrap_or_else(|| "the reference operator".to_owned());
     let paths: Vec<String> = cells.iter().map(harness::scenario::Cell::path).collect();
     let provider = provider_name(args.pair.provider);

@@ -38,6 +38,8 @@ pub(super) async fn start(
         provider: provider::choose(args, display).await,
         node_image: args.node_image.clone(),
         operator_bin: args.operator_bin.clone(),
+        operator_image: args.operator_image.clone(),
+        operator_manifests: args.operator_manifests.clone(),
         operator_args: args.operator_arg.clone(),
         webhooks: !args.no_webhooks,
         seed: args.seed.unwrap_or_default(),
