@@ -19,6 +19,7 @@ use super::args::{Format, Global, Keep, Provider, RunArgs};
 use super::interrupt::Interrupts;
 use super::progress::Display;
 use super::{list, output, provider, repeat, start};
+use crate::pair;
 use crate::trial::abort_of;
 
 /// Runs the selected cells, `--count` times, and returns the strongest of the exits.
