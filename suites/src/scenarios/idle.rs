@@ -11,6 +11,7 @@ use harness::garage::stage::Stage;
 use harness::garage::system::Garage;
 use harness::pair::lease;
 use harness::scenario::{Cell, Scenario, Scope};
+use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 
 use crate::fixture::cluster::Cluster;
@@ -78,7 +79,7 @@ async fn lives_on(world: &World<'_>) -> Result<(), Failure> {
     world.step(format!("await {RENEWALS} renewals of the operator's Lease on {EAST}"));
     let renewals = async {
         for _ in 0..RENEWALS {
-            lease::renewed(world.scope.client(EAST)).await?;
+            lease::renewed(world.scope.client(EAST), Timestamp::now()).await?;
         }
         Ok::<(), kube::Error>(())
     };
