@@ -50,7 +50,8 @@ async fn trial(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed>
     let client = Arc::new(attach(&cell).await?);
     let description: PairDescription = serde_json::from_value(client.description().clone())?;
     let token = std::fs::read_to_string(&description.hub.token_file)?;
-    let system = Garage::new(Hub::new(&description.hub.control, token.trim())?);
+    let hub = Hub::new(&description.hub.control, token.trim())?;
+    let system = Garage::new(hub).behind(description.hub.nodes.clone());
     let abort = AbortSwitch::default();
     let options = RunOptions {
         limits: Limits::default(),

@@ -108,7 +108,7 @@ fn node_spec(pod: &PodStart) -> Result<NodeSpec, GaragePodError> {
         rpc_secret: secrets.rpc,
         admin_token: secrets.admin,
         metrics_token: secrets.metrics,
-        replication_factor: u32::try_from(configuration.replication_factor).unwrap_or(u32::MAX),
+        replication_factor: u32::try_from(configuration.replication_factor()).unwrap_or(u32::MAX),
         consistency_mode: configuration.consistency_mode.name().to_owned(),
         hostname: pod.name.pod.clone(),
         purge_layout: pod.init_commands.get(PURGE).map(|command| command.join(" ")),
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    const CONFIGURATION: &str = "replication_factor = 2\nrpc_secret_file = \"/secrets/rpc\"\n[admin]\napi_bind_addr = \"[::]:3903\"\n";
+    const CONFIGURATION: &str = "metadata_dir = \"/m\"\ndata_dir = \"/d\"\nreplication_factor = 2\nrpc_bind_addr = \"[::]:3901\"\nrpc_secret_file = \"/secrets/rpc\"\n[s3_api]\ns3_region = \"garage\"\n[admin]\napi_bind_addr = \"[::]:3903\"\n";
 
     #[test]
     fn a_node_is_what_environment_and_configuration_say() {

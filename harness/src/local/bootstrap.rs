@@ -24,7 +24,7 @@ type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Creates `objects`, namespaces first and then all others at once, and waits until the definitions among them are
 /// served.
-pub(super) async fn create(client: &Client, site: Site, objects: &[Value]) -> Result<(), LocalError> {
+pub(crate) async fn create(client: &Client, site: Site, objects: &[Value]) -> Result<(), LocalError> {
     let (namespaces, others): (Vec<_>, Vec<_>) =
         objects.iter().partition(|object| object["kind"] == "Namespace");
     let made = async |object: &Value| {

@@ -21,7 +21,15 @@ use crate::wait::WatchBackoff;
 /// # Errors
 /// When the API server does not do that.
 pub async fn release(client: Client) -> kube::Result<()> {
-    let leases: Api<Lease> = Api::namespaced(client, NAMESPACE);
+    release_in(client, NAMESPACE).await
+}
+
+/// The same for an operator that lives in `namespace`.
+///
+/// # Errors
+/// When the API server does not do that.
+pub async fn release_in(client: Client, namespace: &str) -> kube::Result<()> {
+    let leases: Api<Lease> = Api::namespaced(client, namespace);
     leases.delete_collection(&DeleteParams::default(), &ListParams::default()).await.map(drop)
 }
 

@@ -165,7 +165,7 @@ fn environment(kubeconfig: &Path, proxy: SocketAddr) -> Vec<(OsString, OsString)
 
 /// Waiting periods in which nothing happens, shortened. As variables, because an operator that does not know them
 /// overlooks them, where it would refuse an unknown flag.
-const WAITING: [(&str, &str); 4] = [
+pub(crate) const WAITING: [(&str, &str); 4] = [
     ("DRAIN_QUIET_PERIOD", "500ms"),
     ("TOMBSTONE_AGE", "1s"),
     ("REQUEUE_PENDING", "500ms"),

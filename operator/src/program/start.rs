@@ -27,7 +27,7 @@ use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::controller::error::chain;
 use crate::controller::run::{Shared, run_scope};
-use crate::garage::{AdminClient, AdminError};
+use crate::garage::{AdminError, Http};
 use crate::metrics::Metrics;
 
 /// Why the operator did not start, or ended by itself.
@@ -101,7 +101,7 @@ pub async fn run(options: RunOptions) -> Result<(), StartError> {
     webhooks::start(&options, &client, &stop, &mut servers)
         .await
         .map_err(|error| StartError::Webhooks(Box::new(error)))?;
-    let http = AdminClient::http().map_err(|error| StartError::Http(Box::new(error)))?;
+    let http = Http::new().map_err(|error| StartError::Http(Box::new(error)))?;
     let shared = Shared { client, http, settings: options.settings(), metrics };
     info!(version = env!("CARGO_PKG_VERSION"), "garage-operator is up");
     readiness.ready();

@@ -75,6 +75,8 @@ pub enum Command {
     Down(DownArgs),
     /// Check what this machine has and lacks.
     Doctor,
+    /// Build an image that is needed, from pinned sources and without an image registry.
+    Image(ImageArgs),
     /// Print a JSON Schema.
     Schema(SchemaArgs),
     /// Print a page of the documentation that is generated from the matrix.
@@ -127,8 +129,10 @@ fn rows(text: &str) -> Result<Rows, String> {
 /// Where the sites come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Provider {
-    /// The best that this machine offers.
+    /// Kind clusters where a Docker daemon with a node image answers, else local.
     Auto,
+    /// Two kind clusters, in containers.
+    Kind,
     /// Real control planes as local processes.
     Local,
 }
@@ -139,9 +143,18 @@ pub struct PairArgs {
     /// Where the sites come from.
     #[arg(long, value_enum, default_value_t = Provider::Auto, env = "ONEWRITER_PROVIDER")]
     pub provider: Provider,
+    /// Image of the nodes of kind clusters [default: the one that is at hand, else it is built].
+    #[arg(long, value_name = "IMAGE", env = "ONEWRITER_NODE_IMAGE")]
+    pub node_image: Option<String>,
     /// Run this operator instead of the reference operator.
     #[arg(long, value_name = "PATH", env = "ONEWRITER_OPERATOR_BIN")]
     pub operator_bin: Option<PathBuf>,
+    /// Run the operator of this image: the name of one that Docker has, or an archive. Only in clusters.
+    #[arg(long, value_name = "REF|TAR", env = "ONEWRITER_OPERATOR_IMAGE", conflicts_with = "operator_bin")]
+    pub operator_image: Option<String>,
+    /// Run the operator by these manifests, built or plain, in place of the reference operator's. Only in clusters.
+    #[arg(long, value_name = "DIR|FILE", env = "ONEWRITER_OPERATOR_MANIFESTS", requires = "operator_image")]
+    pub operator_manifests: Option<PathBuf>,
     /// A further argument for the operator; may be given several times.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub operator_arg: Vec<String>,
@@ -328,6 +341,24 @@ pub struct DownArgs {
     /// Take down pairs that somebody is using, too.
     #[arg(long)]
     pub force: bool,
+}
+
+/// `image`.
+#[derive(Debug, Clone, Args)]
+pub struct ImageArgs {
+    /// Which one.
+    #[arg(value_enum)]
+    pub name: ImageName,
+    /// Build it even if the Docker daemon has it.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// The images that can be built by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ImageName {
+    /// The nodes of kind clusters.
+    Node,
 }
 
 /// `schema`.

@@ -18,8 +18,7 @@ use harness::supervisor::{Client, ClientError, StateRoot};
 use super::args::{Format, Global, Keep, Provider, RunArgs};
 use super::interrupt::Interrupts;
 use super::progress::Display;
-use super::{list, output, repeat, start};
-use crate::pair;
+use super::{list, output, provider, repeat, start};
 use crate::trial::abort_of;
 
 /// Runs the selected cells, `--count` times, and returns the strongest of the exits.
@@ -37,6 +36,9 @@ pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
             "every selected cell needs webhooks, and --no-webhooks is given",
         );
     }
+    if let Err(problem) = provider::resolve(&mut args.pair) {
+        return output::fail(Exit::Usage, &problem);
+    }
     if let Err(error) = pair::operator::resolve_argument(&mut args.pair.operator_bin) {
         return output::fail(Exit::Usage, &error.to_string());
     }
@@ -52,9 +54,13 @@ pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
 /// The arguments with a seed of their own, where none is given.
 pub(super) fn seeded(args: &RunArgs) -> RunArgs {
     let mut args = args.clone();
-    // Few digits, for people to type.
-    args.pair.seed = args.pair.seed.or_else(|| Some(rand::random_range(1..1_000_000)));
+    args.pair.seed = args.pair.seed.or_else(|| Some(any_seed()));
     args
+}
+
+/// A seed of few digits, for people to type.
+pub(super) fn any_seed() -> u64 {
+    rand::random_range(1..1_000_000)
 }
 
 /// How one run ended.
@@ -88,11 +94,20 @@ fn invocation(args: &RunArgs) -> Invocation {
     let mut arguments = Vec::new();
     let mut flag = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
     if args.pair.provider != Provider::Auto {
-        flag("--provider", "local".to_owned());
+        flag("--provider", provider_name(args.pair.provider));
     }
     if let Some(operator) = &args.pair.operator_bin {
         let absolute = std::path::absolute(operator).unwrap_or_else(|_| operator.clone());
         flag("--operator-bin", absolute.display().to_string());
+    }
+    if let Some(image) = &args.pair.operator_image {
+        flag("--operator-image", image.clone());
+    }
+    if let Some(manifests) = &args.pair.operator_manifests {
+        flag("--operator-manifests", manifests.display().to_string());
+    }
+    if let Some(image) = &args.pair.node_image {
+        flag("--node-image", image.clone());
     }
     for argument in &args.pair.operator_arg {
         flag("--operator-arg", argument.clone());
@@ -110,15 +125,23 @@ fn invocation(args: &RunArgs) -> Invocation {
     Invocation { arguments, seed: args.pair.seed }
 }
 
+/// A provider as it is given on the command line.
+fn provider_name(provider: Provider) -> String {
+    use clap::ValueEnum as _;
+    provider.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
 fn dry_run(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exit {
     let cells: Vec<_> = selected.iter().map(|(_, cell)| cell.clone()).collect();
     let operator = args.pair.operator_bin.as_ref().map(|path| path.display().to_string());
+    let operator = operator.or_else(|| args.pair.operator_image.clone());
     let operator = operator.unwrap_or_else(|| "the reference operator".to_owned());
     let paths: Vec<String> = cells.iter().map(harness::scenario::Cell::path).collect();
+    let provider = provider_name(args.pair.provider);
     let value =
-        serde_json::json!({"provider": "local", "operator": operator, "cells": paths, "count": args.count});
+        serde_json::json!({"provider": provider, "operator": operator, "cells": paths, "count": args.count});
     output::show(global, &value, || {
-        format!("would run on two local control planes, with {operator}:\n{}", list::table(&cells))
+        format!("would run on two sites (provider {provider}), with {operator}:\n{}", list::table(&cells))
     })
 }
 
@@ -138,7 +161,7 @@ pub(super) async fn once(
     };
     let of = if args.count > 1 { format!(" ({number} of {})", args.count) } else { String::new() };
     display.say(&format!(
-        "run {}{of}: {} cells on two local control planes, seed {}",
+        "run {}{of}: {} cells on two sites, seed {}",
         directory.run(),
         selected.len(),
         args.pair.seed.unwrap_or_default()
@@ -204,7 +227,8 @@ pub(super) async fn on_pair(
 ) -> Result<Verdict, BoxError> {
     let description: PairDescription = serde_json::from_value(client.description().clone())?;
     let token = std::fs::read_to_string(&description.hub.token_file)?;
-    let system = Garage::new(Hub::new(&description.hub.control, token.trim())?);
+    let hub = Hub::new(&description.hub.control, token.trim())?;
+    let system = Garage::new(hub).behind(description.hub.nodes.clone());
     let abort = AbortSwitch::default();
     let options = RunOptions {
         limits: Limits { step: args.step_timeout, scenario: args.scenario_timeout, ..Limits::default() },

@@ -7,7 +7,7 @@ use serde::Deserialize as _;
 
 use super::deferred::Deferred;
 use super::roles::Roles;
-use super::slot::slot;
+use super::slot::{ByMesh, slot};
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{self, ClusterFact, Fact, MetricFact};
 use crate::garage::role::Role;
@@ -46,7 +46,7 @@ const SETTLING_NS: u64 = 2_000_000_000;
 struct Gauges {
     roles: Roles,
     /// GarageClusters by mesh, site and name.
-    meshes: BTreeMap<String, BTreeMap<String, BTreeMap<String, Known>>>,
+    meshes: ByMesh<BTreeMap<String, BTreeMap<String, Known>>>,
     /// Sites whose operator has shown no role since the harness disturbed the site.
     fresh: BTreeSet<String>,
     held: Deferred<Shown>,
@@ -119,7 +119,7 @@ impl Judge for Gauges {
 impl Gauges {
     fn learn(&mut self, mesh: &str, fact: &ClusterFact, at: u64) {
         let written = &fact.written;
-        let of_site = slot(&mut self.meshes, mesh).and_then(|sites| slot(sites, &written.site));
+        let of_site = slot(self.meshes.slot(mesh), &written.site);
         let Some(known) = of_site.and_then(|names| slot(names, &written.name)) else { return };
         let now = (fact.declared, fact.enforced, written.gone);
         if (known.declared, known.enforced, known.gone) == now {

@@ -42,12 +42,15 @@ pub(super) struct Lane<'a> {
     args: &'a TeethArgs,
     interrupts: &'a Interrupts,
     client: Option<Arc<Client>>,
+    /// Where the random choices of the meshes come from: of all runs, for they are made by the same hub.
+    seed: u64,
 }
 
 impl<'a> Lane<'a> {
     pub(super) fn new(global: &Global, args: &'a TeethArgs, interrupts: &'a Interrupts) -> Self {
         let global = Global { quiet: true, ..global.clone() };
-        Self { global, args, interrupts, client: None }
+        let seed = args.pair.seed.unwrap_or_else(run::any_seed);
+        Self { global, args, interrupts, client: None, seed }
     }
 
     /// Runs what was ordered.
@@ -131,12 +134,12 @@ impl<'a> Lane<'a> {
         words.extend(order.cells.iter().cloned());
         words.push(format!("--step-timeout={}s", self.args.step_timeout.as_secs().max(1)));
         words.push(format!("--artifacts-dir={}", self.args.artifacts_dir.join("teeth").display()));
-        words.extend(self.args.pair.seed.map(|seed| format!("--seed={seed}")));
+        words.push(format!("--seed={}", self.seed));
         words.extend(self.args.pair.no_webhooks.then(|| "--no-webhooks".to_owned()));
         words.push(format!("--operator-bin={}", order.program.display()));
         words.extend(order.arguments.iter().map(|argument| format!("--operator-arg={argument}")));
         match Cli::try_parse_from(words).map(|cli| cli.command) {
-            Ok(Command::Run(args)) => Ok(run::seeded(&args)),
+            Ok(Command::Run(args)) => Ok(args),
             Ok(_) => Err("this is no run".to_owned()),
             Err(error) => Err(error.to_string()),
         }

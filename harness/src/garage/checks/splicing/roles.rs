@@ -85,7 +85,7 @@ pub(super) fn write_after_demotion(events: &Events, confirmed: bool) -> Option<E
     let declared = events.iter().position(|(_, event)| demoted(event))?;
     let told = declared + 1;
     let mut spliced = events.clone();
-    let Event::State(status) = &mut spliced[told].1 else { return None };
+    let Event::State(status) = &mut spliced.get_mut(told)?.1 else { return None };
     (status.subject == facts::CLUSTER && status.value["site"] == "east").then_some(())?;
     if !confirmed {
         status.value["enforced"] = "Writer".into();
