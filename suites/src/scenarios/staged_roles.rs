@@ -39,7 +39,8 @@ fn cells() -> Vec<Cell> {
         Cell::control(NAME, "writer")
             .with(EAST, "Writer")
             .claims("the Writer applies the role that somebody staged as it is declared", &["matrix-assign"]),
-        Cell::subject(NAME, "follower").with(EAST, "Follower").claims(
+        // The person is no writer, and nobody has declared the node at one.
+        Cell::subject(NAME, "follower").with(EAST, "Follower").expects("followers-roles-declared").claims(
             "the Follower does not apply what is staged, though it is what it declares",
             &["fact-zero-writes", "api-follower", "enforce-guard"],
         ),

@@ -54,7 +54,7 @@ fn declarable(events: &Events) -> Option<(String, BTreeSet<ExpectedFinding>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn a_sealed_history_passes(events in passing()) {
