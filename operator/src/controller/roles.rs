@@ -29,14 +29,12 @@ pub fn key(cluster: &GarageCluster) -> ClusterKey {
 pub fn decide(cluster: &GarageCluster, neighbours: &[GarageCluster]) -> RoleDecision {
     let own = key(cluster);
     let role = mutant::remembered(&own.to_string(), cluster.spec.site_role());
-    if mutant::is(Mutant::OwnerChainIgnored) {
-        return RoleDecision::new(own, role, []);
-    }
     let find = |name: &str| neighbours.iter().find(|neighbour| neighbour.name_any() == name);
     match owners(&own.name, &cluster.spec, |name| find(name).map(|found| &found.spec)) {
         Ok(way) => {
             let chain = way.into_iter().map(|name| {
                 let declared = find(&name).and_then(|found| found.spec.site_role());
+                let declared = declared.filter(|_| !mutant::is(Mutant::OwnerChainIgnored));
                 (ClusterKey::new(own.namespace.clone(), name), declared)
             });
             RoleDecision::new(own.clone(), role, chain)

@@ -54,13 +54,14 @@ pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Re
     migration::keep(&context, &mut cluster, &authority).await?;
     let fault = children::ensure(&context, &cluster).await?;
     let picture = observe::observe(&context, &cluster, authority.decision(), fault).await?;
+    let mut settled = is_settled(&picture.facts);
     status::write(&context, &cluster, &picture).await?;
     if picture.facts.migrating.is_none() {
         rollout::carry_out(&context, &cluster, &picture.rollout, &picture.pods).await?;
-        upkeep::keep(&context, &cluster, &picture, &authority).await?;
+        settled &= upkeep::keep(&context, &cluster, &picture, &authority).await?;
     }
-    let proved = admin_token::keep(&context, &cluster, &picture).await?;
-    Ok(next_look(&context, &cluster, proved && is_settled(&picture.facts)))
+    settled &= admin_token::keep(&context, &cluster, &picture).await?;
+    Ok(next_look(&context, &cluster, settled))
 }
 
 fn namespace(cluster: &GarageCluster) -> String {
