@@ -91,6 +91,12 @@ async fn replacement(
 ) -> Result<Option<Obstacle>, AdminError> {
     let admin = endpoints.service();
     let (status, layout) = tokio::try_join!(admin.cluster_status(), admin.cluster_layout())?;
+    let known = node.status.as_ref().and_then(|status| status.layout_version).unwrap_or(0);
+    if layout.version < known {
+        // The Service may ask the very node that has lost its metadata: what it does not know is no evidence.
+        let why = format!("the node that answers knows layout version {}, not yet {known}", layout.version);
+        return Ok(Some(Obstacle::pending("LayoutUnknown", why)));
+    }
     let old = Old { id: before, has_role: layout.role(before).is_some(), up: status.is_up(before) };
     Ok(refusal(node, old, now, follows))
 }
