@@ -113,7 +113,7 @@ async fn run(
         .with_env_var("RUST_LOG", "info")
         .with_startup_timeout(READY)
         .with_host_config_modifier(move |config: &mut HostConfig| {
-            config.port_bindings = Some(published.clone())
+            config.port_bindings = Some(published.clone());
         });
     let container = request.start().await?;
     let follow = Launch {

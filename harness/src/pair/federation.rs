@@ -108,7 +108,7 @@ pub struct Federation {
 impl Pair for Federation {
     fn start(&self, context: Context) -> BoxFuture<'static, Result<Arc<dyn Running>, StartError>> {
         let federation = self.clone();
-        async move { federation.start_from(context).await.map_err(StartError::new) }.boxed()
+        async move { Box::pin(federation.start_from(context)).await.map_err(StartError::new) }.boxed()
     }
 }
 
@@ -134,7 +134,7 @@ impl Federation {
         };
         let programs =
             Programs { operator, garage: (self.resolve_garage)(options.clone(), context.clone()).await? };
-        Ok(Arc::new(clusters::start(&objects, &options, programs, context).await?))
+        Ok(Arc::new(Box::pin(clusters::start(&objects, &options, programs, context)).await?))
     }
 }
 
