@@ -174,9 +174,18 @@ impl Hub {
         self.call(Method::PUT, format!("/routes/{site}"), Some(body)).await.map(drop)
     }
 
-    /// Injects a fault: an object with an `action`, as the hub's control API takes it.
-    pub async fn fault(&self, fault: &Value) -> Result<(), HubError> {
-        self.call(Method::POST, "/faults".to_owned(), Some(fault.clone())).await.map(drop)
+    /// Injects a fault: an object with an `action`, as the hub's control API takes it. Returns the number of one that lasts.
+    pub async fn fault(&self, fault: &Value) -> Result<Option<u64>, HubError> {
+        let path = "/faults".to_owned();
+        let answer = self.call(Method::POST, path.clone(), Some(fault.clone())).await?;
+        let unreachable = |source| HubError::Unreachable { method: Method::POST, path, source };
+        let answer = answer.bytes().await.map_err(unreachable)?;
+        Ok(serde_json::from_slice::<Value>(&answer).ok().and_then(|answer| answer["id"].as_u64()))
+    }
+
+    /// Ends a fault. One that is not known is fine: it may have ended by itself.
+    pub async fn end_fault(&self, id: u64) -> Result<(), HubError> {
+        self.delete(format!("/faults/{id}")).await
     }
 
     /// Adds a rule on single calls, and returns its number.

@@ -22,8 +22,9 @@ const NAME: &str = "idle";
 /// How often the operator renews its Lease while nothing happens.
 const RENEWALS: usize = 2;
 
-/// How often it may look at each object in that time: after the nudge, and once more because of what that changed.
-const LOOKS: usize = 3;
+/// How often it may read the status for each object in that time: a pass after the nudge makes several reads, and so does one
+/// more because of what that changed. One that never rests makes hundreds.
+const LOOKS: usize = 15;
 
 /// The scenario.
 #[must_use]

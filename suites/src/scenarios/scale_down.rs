@@ -88,12 +88,13 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
 /// The node that stays does not say that it has what the new version places on it.
 async fn unsettled(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
     let (stays, goes) = (&nodes[0], &nodes[1]);
-    world.fault(&json!({"action": "hold-trackers", "node": world.hub_name(EAST, stays)})).await?;
+    let held = json!({"action": "hold-trackers", "node": world.hub_name(EAST, stays)});
+    let held = world.begin_fault(&held).await?;
     world.change(EAST, &json!({"storage": {"replicas": 1}})).await?;
     world.holds_version(EAST, stays, 2).await?;
     world.looks_again(EAST).await?;
     world.looks_again(EAST).await?;
     world.node_is_held(EAST, goes).await?;
-    world.heal().await?;
+    world.end_fault(held).await?;
     world.node_gone(EAST, goes).await
 }

@@ -12,6 +12,10 @@ use super::World;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule(u64);
 
+/// A fault that lasts.
+#[derive(Debug, Clone, Copy)]
+pub struct Fault(u64);
+
 impl World<'_> {
     /// Lets the hub treat calls of this mesh as `effect` says. `pattern` may name `caller`, `node`, `method`, `path`;
     /// `count` calls are treated so, all with 0.
@@ -56,6 +60,30 @@ impl World<'_> {
 
     /// Injects a fault into the nodes of this mesh.
     pub async fn fault(&self, fault: &Value) -> Result<(), Failure> {
+        self.inject(fault).await.map(drop)
+    }
+
+    /// Injects a fault that lasts until [`World::end_fault`].
+    pub async fn begin_fault(&self, fault: &Value) -> Result<Fault, Failure> {
+        let lasting = self.inject(fault).await?;
+        let Some(id) = lasting else {
+            return Err(self.not_so(
+                Site::East,
+                format!("the fault {fault} lasts"),
+                "the hub gave it no number",
+            ));
+        };
+        Ok(Fault(id))
+    }
+
+    /// Ends a fault.
+    pub async fn end_fault(&self, fault: Fault) -> Result<(), Failure> {
+        self.step(format!("end fault {}", fault.0));
+        let ended = self.stage.hub.end_fault(fault.0).await;
+        ended.map_err(|error| Failure::harness(Site::East, format!("end fault {}", fault.0), error))
+    }
+
+    async fn inject(&self, fault: &Value) -> Result<Option<u64>, Failure> {
         self.step(format!("fault: {fault}"));
         let done = self.stage.hub.fault(fault).await;
         done.map_err(|error| Failure::harness(Site::East, format!("inject {fault}"), error))

@@ -14,7 +14,11 @@ use super::{Circumstances, Selector, written};
 
 /// Admin tokens by identity.
 #[derive(Debug, Default)]
-pub struct Tokens(BTreeMap<String, Token>);
+pub struct Tokens {
+    valid: BTreeMap<String, Token>,
+    /// Who made each token that ever was: calls with one that is deleted are still somebody's.
+    creators: BTreeMap<String, Attribution>,
+}
 
 #[derive(Clone)]
 struct Token {
@@ -23,7 +27,6 @@ struct Token {
     name: String,
     expiration: Option<Timestamp>,
     scope: Vec<String>,
-    creator: Attribution,
 }
 
 impl fmt::Debug for Token {
@@ -113,21 +116,21 @@ impl Tokens {
             name,
             expiration: expiration::change(request.expiration, request.never_expires)?.flatten(),
             scope: request.scope.unwrap_or_else(|| vec!["*".to_owned()]),
-            creator,
         };
         let id = hex::encode(&at.random[..12]);
         let body = NewTokenBody {
             secret_token: format!("{id}.{}", token.secret),
             token: TokenBody::of(&id, &token, at.now),
         };
-        self.0.insert(id, token);
+        self.creators.insert(id.clone(), creator);
+        self.valid.insert(id, token);
         Ok(body)
     }
 
     /// Changes a token.
     pub fn update(&mut self, id: &str, request: TokenRequest, now: Timestamp) -> Result<TokenBody, ApiError> {
         let change = expiration::change(request.expiration, request.never_expires)?;
-        let token = self.0.get_mut(id).ok_or_else(|| missing(id))?;
+        let token = self.valid.get_mut(id).ok_or_else(|| missing(id))?;
         token.expiration = change.unwrap_or(token.expiration);
         token.name = request.name.unwrap_or_else(|| token.name.clone());
         token.scope = request.scope.unwrap_or_else(|| token.scope.clone());
@@ -136,13 +139,13 @@ impl Tokens {
 
     /// Deletes a token.
     pub fn delete(&mut self, id: &str) -> Result<(), ApiError> {
-        self.0.remove(id).map(|_| ()).ok_or_else(|| missing(id))
+        self.valid.remove(id).map(|_| ()).ok_or_else(|| missing(id))
     }
 
     /// All tokens, by identity.
     #[must_use]
     pub fn list(&self, now: Timestamp) -> Vec<TokenBody> {
-        self.0.iter().map(|(id, token)| TokenBody::of(id, token, now)).collect()
+        self.valid.iter().map(|(id, token)| TokenBody::of(id, token, now)).collect()
     }
 
     /// One token.
@@ -151,7 +154,7 @@ impl Tokens {
             Selector::Id(id) => self.by_id(id, now).ok_or_else(|| missing(id)),
             Selector::Search(pattern) => {
                 let matching: Vec<_> = self
-                    .0
+                    .valid
                     .iter()
                     .filter(|(id, token)| id.starts_with(pattern) || token.name == pattern)
                     .collect();
@@ -168,13 +171,13 @@ impl Tokens {
     /// The token of that identity.
     #[must_use]
     pub fn by_id(&self, id: &str, now: Timestamp) -> Option<TokenBody> {
-        self.0.get(id).map(|token| TokenBody::of(id, token, now))
+        self.valid.get(id).map(|token| TokenBody::of(id, token, now))
     }
 
-    /// Who made the token of that identity.
+    /// Who made the token of that identity, even if it is deleted since.
     #[must_use]
     pub fn creator(&self, id: &str) -> Option<&Attribution> {
-        self.0.get(id).map(|token| &token.creator)
+        self.creators.get(id)
     }
 
     /// Looks tokens up as they are at `now`.
@@ -193,7 +196,7 @@ pub struct TokensAt<'a> {
 
 impl DynamicTokens for TokensAt<'_> {
     fn admits(&self, id: &str, secret: &str, scope: Option<&str>) -> bool {
-        self.tokens.0.get(id).is_some_and(|token| {
+        self.tokens.valid.get(id).is_some_and(|token| {
             let in_scope =
                 scope.is_none_or(|wanted| token.scope.iter().any(|scope| scope == "*" || scope == wanted));
             token.secret == secret && !is_over(token.expiration, self.now) && in_scope

@@ -34,6 +34,9 @@ use crate::mutant::{self, Mutant};
 pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Result<Action, ReconcileError> {
     let Some(mut cluster) = fresh(&context.client, cluster.as_ref()).await? else {
         context.paces.forget(&pace_key(&cluster));
+        // Its finalizer may have been taken away by hand.
+        let gone = roles::key(&cluster);
+        context.metrics.site_role(&gone.to_string(), None);
         return Ok(Action::await_change());
     };
     if cluster.metadata.deletion_timestamp.is_some() {

@@ -20,6 +20,10 @@ use crate::mutant::{self, Mutant};
 /// Takes the role out of the layout through the recorded endpoint, if the recorded role allows it.
 pub(super) async fn advance(context: &Context, node: &GarageNode) -> Result<Observation, ReconcileError> {
     let status = node.status.clone().unwrap_or_default();
+    let namespace = node.namespace().unwrap_or_default();
+    // Whoever took its finalizer away left the gauge behind.
+    let gone = ClusterKey::new(namespace.as_str(), &node.spec.cluster_ref.name);
+    context.metrics.site_role(&gone.to_string(), None);
     let Some(id) = identity(node).filter(|_| status.in_layout) else {
         return Ok(Observation::draining(Drain::PreparedNotInLayout));
     };
@@ -31,7 +35,6 @@ pub(super) async fn advance(context: &Context, node: &GarageNode) -> Result<Obse
                 .to_owned(),
         );
     };
-    let namespace = node.namespace().unwrap_or_default();
     let token = match token(&context.client, &namespace, reference, ADMIN_TOKEN_KEY).await? {
         Ok(token) => token,
         Err(missing) => return held(missing.to_string()),
