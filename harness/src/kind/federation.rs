@@ -139,7 +139,7 @@ impl Building<'_> {
         clusters: &PerSite<Cluster>,
         site: Site,
         images: &Images,
-    ) -> Result<(), AnyError> {
+    ) -> Result<Place, AnyError> {
         let cluster = clusters.at(site);
         network::name(cluster, &clusters.at(site.other()).networks).await?;
         self.workshop.context.progress.report(site.name(), "loading images");
@@ -183,7 +183,8 @@ impl Building<'_> {
         let operator = match &self.options.operator_image {
             Some(given) => given::archive(&self.workshop.docker, given, &self.folder()).await?,
             None => {
-                let (spec, layer) = self.image("operator", &self.programs.operator, "garage-operator").await?;
+                let (spec, layer) =
+                    self.image("operator", &self.programs.operator, "garage-operator").await?;
                 self.archive(&spec, &layer)?
             }
         };

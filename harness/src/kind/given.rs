@@ -34,10 +34,12 @@ pub async fn archive(docker: &Docker, given: &str, folder: &Path) -> Result<Arch
 /// Reads which image is in an archive, as `docker save` and OCI tools write them.
 fn read(path: &Path) -> Result<Archive, BoxError> {
     let told = told(path)?;
-    let docker = told.get("manifest.json").and_then(|list| list.as_array()?.first().cloned()).unwrap_or_default();
+    let docker =
+        told.get("manifest.json").and_then(|list| list.as_array()?.first().cloned()).unwrap_or_default();
     let oci = told.get("index.json").and_then(|index| index["manifests"].as_array()?.first().cloned());
     let oci = oci.unwrap_or_default();
-    let name = docker["RepoTags"][0].as_str().or_else(|| oci["annotations"]["io.containerd.image.name"].as_str());
+    let name =
+        docker["RepoTags"][0].as_str().or_else(|| oci["annotations"]["io.containerd.image.name"].as_str());
     let name = name.ok_or("the archive names no image; save it with its name and tag")?;
     Ok(Archive {
         path: path.to_owned(),

@@ -132,10 +132,8 @@ impl Federation {
             Some(image) => PathBuf::from(image),
             None => (self.resolve_operator)(options.clone(), context.clone()).await?,
         };
-        let programs = Programs {
-            operator,
-            garage: (self.resolve_garage)(options.clone(), context.clone()).await?,
-        };
+        let programs =
+            Programs { operator, garage: (self.resolve_garage)(options.clone(), context.clone()).await? };
         Ok(Arc::new(clusters::start(&objects, &options, programs, context).await?))
     }
 }

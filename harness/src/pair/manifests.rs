@@ -59,13 +59,17 @@ pub fn read(path: &Path) -> Result<Vec<Manifest>, ReadError> {
         return Ok(vec![one(path)?]);
     }
     let entries = fs::read_dir(path).map_err(failed(path))?;
-    let files: Result<BTreeSet<PathBuf>, io::Error> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let files: Result<BTreeSet<PathBuf>, io::Error> =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect();
     let files = files.map_err(failed(path))?;
     if files.iter().any(|file| file.file_stem().is_some_and(|stem| stem == "kustomization")) {
         return Err(ReadError::Kustomization { path: path.to_owned() });
     }
-    let manifest = |file: &&PathBuf| file.extension().is_some_and(|kind| kind == "yaml" || kind == "yml" || kind == "json");
-    let manifests: Vec<Manifest> = files.iter().filter(manifest).map(|file| one(file)).collect::<Result<_, _>>()?;
+    let manifest = |file: &&PathBuf| {
+        file.extension().is_some_and(|kind| kind == "yaml" || kind == "yml" || kind == "json")
+    };
+    let manifests: Vec<Manifest> =
+        files.iter().filter(manifest).map(|file| one(file)).collect::<Result<_, _>>()?;
     if manifests.is_empty() { Err(ReadError::Empty { path: path.to_owned() }) } else { Ok(manifests) }
 }
 
@@ -127,7 +131,8 @@ mod tests {
         for (name, text) in [("b.yml", "b"), ("a.yaml", "a"), ("notes.txt", "no")] {
             fs::write(folder.path().join(name), text).unwrap();
         }
-        let texts: Vec<String> = read(folder.path()).unwrap().into_iter().map(|manifest| manifest.text).collect();
+        let texts: Vec<String> =
+            read(folder.path()).unwrap().into_iter().map(|manifest| manifest.text).collect();
         assert_eq!(texts, ["a", "b"]);
         fs::write(folder.path().join("kustomization.yaml"), "").unwrap();
         let error = read(folder.path()).unwrap_err().to_string();
