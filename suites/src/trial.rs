@@ -15,7 +15,7 @@ use harness::pair::federation::PairOptions;
 use harness::report::VerdictKind;
 use harness::report::summary::Summary;
 use harness::run::observer::Silent;
-use harness::run::{RunDirectory, RunOptions, execute, write_verdict};
+use harness::run::{RunDirectory, RunOptions, Tenancy, execute, write_verdict};
 use harness::scenario::system::{Planned, plan};
 use harness::scenario::{Abort, AbortSwitch, Blame, Limits};
 use harness::supervisor::{Client, StateRoot, Wanted};
@@ -56,7 +56,7 @@ async fn trial(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed>
     let options = RunOptions {
         limits: Limits::default(),
         parallel: 1,
-        shared: true,
+        tenancy: Tenancy::Shared,
         keep_failed: false,
         abort: abort.clone(),
         disturber: client.clone(),

@@ -117,7 +117,7 @@ impl Hub {
         for mesh in self.registry.meshes() {
             mesh.end();
         }
-        recorder.flush();
+        recorder.end();
         recorder.take_failure().map_or(Ok(()), |error| Err(ServeError::Record(error)))
     }
 }

@@ -43,6 +43,8 @@ pub struct Surroundings {
     pub address: Option<IpAddr>,
     /// How long the hub may stay away at the start.
     pub patience: Duration,
+    /// Name of a purge of the layout file, which is carried out before the start, once for each name.
+    pub purge_layout: Option<String>,
 }
 
 impl Surroundings {
@@ -56,6 +58,7 @@ impl Surroundings {
     /// | `POD_NAMESPACE` | the namespace; else the service account's volume tells it, else the resolver's configuration |
     /// | `POD_NAME`, `HOSTNAME` | the pod |
     /// | `GARAGE_NODE_HOST`, `POD_IP` | its address; else the host of `rpc_public_addr`, if that is an address |
+    /// | `GARAGE_LAYOUT_PURGE` | name of a purge of the layout file: carried out before the start, once for each name |
     /// | `ONEWRITER_HUB_PATIENCE` | seconds for which the hub may stay away at the start; 60 |
     pub fn read(
         env: &BTreeMap<String, String>,
@@ -87,6 +90,7 @@ impl Surroundings {
                 None => public().and_then(|host| host.parse().ok()),
             },
             patience: get("ONEWRITER_HUB_PATIENCE").map_or(Ok(PATIENCE), seconds)?,
+            purge_layout: get("GARAGE_LAYOUT_PURGE").map(str::to_owned),
         })
     }
 }
@@ -188,6 +192,13 @@ mod tests {
         let found = surroundings(&[]).unwrap();
         assert_eq!((found.pod.path().as_str(), found.hub.as_str()), ("east/cell/garage-0", "hub:7070"));
         assert_eq!(found.address, Some("10.0.0.7".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_purge_is_passed_on_by_its_name() {
+        assert_eq!(surroundings(&[]).unwrap().purge_layout, None);
+        let found = surroundings(&[("GARAGE_LAYOUT_PURGE", "factor-3")]).unwrap();
+        assert_eq!(found.purge_layout.as_deref(), Some("factor-3"));
     }
 
     #[test]

@@ -72,6 +72,16 @@ pub async fn status(site: Site, mesh: &Mesh, address: &str) -> Result<serde_json
         .map_err(|error| Failure::harness(site, format!("read the status of the node at {address}"), error))
 }
 
+/// Whether the node at `address` knows of no older layout version that is still draining, read with the harness's token.
+pub async fn is_settled(site: Site, mesh: &Mesh, address: &str) -> Result<bool, Failure> {
+    let history: serde_json::Value =
+        get(mesh, address, "GetClusterLayoutHistory").await.map_err(|error| {
+            Failure::harness(site, format!("read the layout history of the node at {address}"), error)
+        })?;
+    let mut versions = history["versions"].as_array().into_iter().flatten();
+    Ok(versions.all(|version| version["status"] != "Draining"))
+}
+
 async fn read(mesh: &Mesh, address: &str) -> Result<Layout, reqwest::Error> {
     get(mesh, address, "GetClusterLayout").await
 }

@@ -172,7 +172,7 @@ impl Building<'_> {
             try_join(operator.ready(), network::answers(clusters.at(site))).await?;
             Ok::<_, AnyError>((operator, follower))
         };
-        let (east, west) = try_join(start(Site::East), start(Site::West)).await?;
+        let (east, west) = try_join(start(Site::East).boxed(), start(Site::West).boxed()).await?;
         Ok(PerSite { east, west })
     }
 
@@ -180,13 +180,11 @@ impl Building<'_> {
     async fn images(&self, agreement: &Agreement) -> Result<Images, KindError> {
         let names = &self.workshop.names;
         self.workshop.context.progress.report("images", "making them of local programs");
-        let operator = match &self.options.operator_image {
-            Some(given) => given::archive(&self.workshop.docker, given, &self.folder()).await?,
-            None => {
-                let (spec, layer) =
-                    self.image("operator", &self.programs.operator, "garage-operator").await?;
-                self.archive(&spec, &layer)?
-            }
+        let operator = if let Some(given) = &self.options.operator_image {
+            given::archive(&self.workshop.docker, given, &self.folder()).await?
+        } else {
+            let (spec, layer) = self.image("operator", &self.programs.operator, "garage-operator").await?;
+            self.archive(&spec, &layer)?
         };
         let (garage, layer) = self.image("garage", &self.programs.garage, "garage").await?;
         let of_site = |site: Site| {

@@ -163,7 +163,7 @@ mod tests {
     }
 
     fn status(state: &str, last: &str, restarts: i32) -> ContainerStatus {
-        let state = |state: &str| {
+        let in_json = |state: &str| {
             if state.is_empty() {
                 json!({})
             } else {
@@ -171,7 +171,7 @@ mod tests {
             }
         };
         let running = json!({"name": "op", "image": "", "imageID": "", "ready": true, "restartCount": restarts,
-            "state": state(state), "lastState": state(last)});
+            "state": in_json(state), "lastState": in_json(last)});
         serde_json::from_value(running).unwrap()
     }
 

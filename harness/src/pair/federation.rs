@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join};
+use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::equipment::Equipment;
 use super::hub::{self, RunningHub};
 use super::manifests::{self, Manifest};
 use super::operator::{self, OperatorLaunch, RunningOperator};
@@ -25,8 +27,6 @@ use crate::site::{PerSite, Site};
 use crate::supervisor::{AnyError, Context, LogTail, Pair, PartDeath, ProgressSink, Running, StartError};
 use crate::toolchain;
 
-/// How long an operator may take to stop by itself.
-const OPERATOR_GRACE: Duration = Duration::from_secs(5);
 /// How long an API server may take to answer what it has begun, before it is ended on purpose.
 const API_SERVER_GRACE: Duration = Duration::from_secs(2);
 /// How long the hub may take to stop by itself.
@@ -108,7 +108,7 @@ pub struct Federation {
 impl Pair for Federation {
     fn start(&self, context: Context) -> BoxFuture<'static, Result<Arc<dyn Running>, StartError>> {
         let federation = self.clone();
-        async move { federation.start_from(context).await.map_err(StartError::new) }.boxed()
+        async move { Box::pin(federation.start_from(context)).await.map_err(StartError::new) }.boxed()
     }
 }
 
@@ -134,7 +134,7 @@ impl Federation {
         };
         let programs =
             Programs { operator, garage: (self.resolve_garage)(options.clone(), context.clone()).await? };
-        Ok(Arc::new(clusters::start(&objects, &options, programs, context).await?))
+        Ok(Arc::new(Box::pin(clusters::start(&objects, &options, programs, context)).await?))
     }
 }
 
@@ -208,6 +208,14 @@ pub(crate) async fn told_once(
     let death = death.await;
     *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(death.part.clone());
     death
+}
+
+/// What clients may ask of a pair.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Request {
+    Disturb(Disturbance),
+    Equip(Equipment),
 }
 
 /// A pair that is there.
@@ -287,6 +295,15 @@ impl RunningFederation {
         Ok(())
     }
 
+    /// Runs other operators from now on.
+    async fn equip(&self, with: &Equipment) -> Result<(), AnyError> {
+        let at = async |site: Site| {
+            let admin = self.sites.at(site).client(Identity::Admin).await?;
+            self.operators.at(site).equip(with, admin).await
+        };
+        try_join(at(Site::East), at(Site::West)).await.map(drop)
+    }
+
     async fn revive_operator(&self, site: Site) -> Result<(), AnyError> {
         let admin = self.sites.at(site).client(Identity::Admin).await?;
         self.operators.at(site).revive(admin).await
@@ -294,9 +311,11 @@ impl RunningFederation {
 
     /// Starts the API server of `site` again, and its operator if that has ended or is about to.
     async fn revive_site(&self, site: Site) -> Result<(), AnyError> {
+        // Whatever the operator renews from now on it renews at the server that is started.
+        let since = Timestamp::now();
         self.sites.at(site).revive_api_server().await?;
         let admin = self.sites.at(site).client(Identity::Admin).await?;
-        self.operators.at(site).made_up_its_mind(admin.clone()).await?;
+        self.operators.at(site).made_up_its_mind(admin.clone(), since).await?;
         self.operators.at(site).revive(admin).await
     }
 }
@@ -396,9 +415,12 @@ impl Running for RunningFederation {
 
     fn request(&self, body: Value) -> BoxFuture<'_, Result<Value, AnyError>> {
         async move {
-            let what: Disturbance = serde_json::from_value(body.clone())
+            let request = serde_json::from_value(body.clone())
                 .map_err(|error| format!("this pair knows no request `{body}`: {error}"))?;
-            self.disturb(what).await?;
+            match request {
+                Request::Disturb(what) => self.disturb(what).await?,
+                Request::Equip(with) => self.equip(&with).await?,
+            }
             Ok(Value::Null)
         }
         .boxed()
@@ -409,8 +431,8 @@ impl Running for RunningFederation {
     fn stop(&self) -> BoxFuture<'_, ()> {
         async move {
             futures::join!(
-                self.operators.east.program.end(OPERATOR_GRACE),
-                self.operators.west.program.end(OPERATOR_GRACE)
+                self.operators.east.program.end(operator::GRACE),
+                self.operators.west.program.end(operator::GRACE)
             );
             self.agent.stop().await;
             futures::join!(self.hub.child.stop(HUB_GRACE), self.sites.stop());

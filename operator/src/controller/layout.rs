@@ -109,7 +109,7 @@ async fn is_unheard(access: &LayoutAccess, layout: &ClusterLayout) -> bool {
 }
 
 async fn apply(admin: &AdminClient, authority: &LayoutAuthority, version: i64) -> Result<(), MutationError> {
-    if mutant::is(Mutant::NoGuardApplyStagedLayoutChanges) {
+    if mutant::applies_unversioned() {
         let permit = authority.permit(LayoutOperation::ApplyStagedLayoutChanges)?;
         admin.apply_staged_layout_changes(&permit).await?;
         return Ok(());
@@ -132,6 +132,7 @@ async fn stage(
 ) -> Result<ClusterLayout, MutationError> {
     let Step::Stage { roles, parameters } = next_step(&layout, intent) else { return Ok(layout) };
     update(admin, authority, &roles, parameters).await?;
+    mutant::staged();
     Ok(admin.cluster_layout().await?)
 }
 

@@ -103,6 +103,27 @@ pub struct SelectArgs {
     /// A filter must be a whole cell path or scenario name.
     #[arg(long)]
     pub exact: bool,
+    /// Of these rows of the matrix only, such as `7` or `1-10`.
+    #[arg(long, value_name = "ROWS", value_parser = rows)]
+    pub rows: Option<Rows>,
+}
+
+/// Rows of the matrix that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    /// The first one.
+    pub first: u8,
+    /// The last one.
+    pub last: u8,
+}
+
+fn rows(text: &str) -> Result<Rows, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let row = |text: &str| text.trim().parse::<u8>().ok();
+    match (row(first), row(last)) {
+        (Some(first), Some(last)) if first <= last => Ok(Rows { first, last }),
+        _ => Err("rows are given as a number, or as the first and the last one: `7`, `1-10`".to_owned()),
+    }
 }
 
 /// Where the sites come from.
@@ -197,6 +218,9 @@ pub struct RunArgs {
     /// Run everything this many times, each time on a fresh pair.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub count: u32,
+    /// End at the first of several runs that does not pass.
+    #[arg(long)]
+    pub fail_fast: bool,
     /// Run a cell that failed again, up to so many times. One that then passes is reported as flaky; a violated check is
     /// never run away from.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -367,4 +391,23 @@ pub enum PageName {
     Scenarios,
     /// `docs/record.md`.
     Record,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("7", Some((7, 7)))]
+    #[case("1-10", Some((1, 10)))]
+    #[case(" 1 - 10 ", Some((1, 10)))]
+    #[case("10-1", None)]
+    #[case("1-", None)]
+    #[case("one", None)]
+    #[case("1-300", None)]
+    fn rows_are_one_row_or_from_the_first_to_the_last(#[case] text: &str, #[case] taken: Option<(u8, u8)>) {
+        let parsed = rows(text).ok();
+        assert_eq!(parsed, taken.map(|(first, last)| Rows { first, last }), "{text}");
+    }
 }

@@ -114,16 +114,25 @@ async fn docker() -> Vec<Check> {
     let daemon = match docker.daemon().await {
         Ok(daemon) => daemon,
         Err(error) => {
-            return vec![Check { advice: None, ..there("Docker", format!("not for kind clusters: {}", chain(&error))) }];
+            return vec![Check {
+                advice: None,
+                ..there("Docker", format!("not for kind clusters: {}", chain(&error)))
+            }];
         }
     };
     let image = match node_image::at_hand(&docker, node_image::workspace().as_deref()).await {
         Ok(Some(image)) => image.name,
-        Ok(None) => "not there; `onewriter image node` builds it, else the first run with --provider kind".to_owned(),
+        Ok(None) => {
+            "not there; `onewriter image node` builds it, else the first run with --provider kind".to_owned()
+        }
         Err(error) => chain(&error),
     };
     let rootless = if daemon.rootless { ", rootless" } else { "" };
-    vec![there("Docker", format!("{}{rootless}", daemon.version)), there("node image", image), room(&docker).await]
+    vec![
+        there("Docker", format!("{}{rootless}", daemon.version)),
+        there("node image", image),
+        room(&docker).await,
+    ]
 }
 
 /// Free disk where images and containers are kept, if the daemon is on this machine.

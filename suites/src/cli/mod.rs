@@ -16,6 +16,7 @@ mod logs;
 mod output;
 mod progress;
 mod provider;
+mod repeat;
 mod replay;
 mod report;
 mod run;

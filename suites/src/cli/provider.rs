@@ -22,7 +22,8 @@ pub(super) fn resolve(args: &mut PairArgs) -> Result<(), String> {
         args.provider = Asked::Kind;
     }
     if let Some(manifests) = &mut args.operator_manifests {
-        let problem = |error: std::io::Error| format!("--operator-manifests {}: {error}", manifests.display());
+        let problem =
+            |error: std::io::Error| format!("--operator-manifests {}: {error}", manifests.display());
         *manifests = std::fs::canonicalize(&*manifests).map_err(problem)?;
     }
     if let Some(image) = &mut args.operator_image

@@ -10,24 +10,23 @@ use harness::pair::PairDescription;
 use harness::report::summary::Summary;
 use harness::report::verdict::Problem;
 use harness::report::{Exit, Invocation, Verdict, VerdictKind, bundle};
-use harness::run::{RunDirectory, RunOptions, execute, logs};
-use harness::scenario::system::{Planned, plan};
-use harness::scenario::{Abort, AbortSwitch, Blame, Limits, select};
+use harness::run::{RunDirectory, RunOptions, Tenancy, execute, logs};
+use harness::scenario::system::Planned;
+use harness::scenario::{Abort, AbortSwitch, Blame, Limits};
 use harness::supervisor::{Client, ClientError, StateRoot};
 
 use super::args::{Format, Global, Keep, Provider, RunArgs};
 use super::interrupt::Interrupts;
 use super::progress::Display;
-use super::{list, output, provider, start};
+use super::{list, output, provider, repeat, start};
+use crate::pair;
 use crate::trial::abort_of;
-use crate::{pair, scenarios};
 
 /// Runs the selected cells, `--count` times, and returns the strongest of the exits.
 pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
-    let selection = list::selection(&args.select);
-    let selected = match select(plan(scenarios::matrix()), |(_, cell)| cell, &selection) {
+    let selected = match list::selected(&args.select) {
         Ok(selected) if !selected.is_empty() => selected,
-        Ok(_) => return output::fail(Exit::NothingSelected, "every cell is skipped"),
+        Ok(_) => return output::fail(Exit::NothingSelected, list::NOTHING_LEFT),
         Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
     };
     let selected: Vec<_> =
@@ -50,55 +49,19 @@ pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
     if args.dry_run {
         return dry_run(global, &args, &selected);
     }
-    repeated(global, &args, &selected).await
-}
-
-/// Runs the selected cells `--count` times, unless somebody interrupts.
-async fn repeated(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exit {
-    let interrupts = Interrupts::listen();
-    let mut exit = Exit::Pass;
-    let mut verdicts = Vec::new();
-    for number in 1..=args.count {
-        let ended = once(global, &seeded(args), selected.to_vec(), number, &interrupts).await;
-        exit = exit.or(ended.exit).or(ended.show(global));
-        verdicts.extend(ended.left.map(|(verdict, _)| verdict));
-        exit = exit.or(write_junit(args, &verdicts));
-        if let Some(interrupted) = interrupts.heard() {
-            exit = exit.or(interrupted);
-            break;
-        }
-    }
-    exit.or(show_all(global, args, &verdicts))
+    repeat::repeated(global, &args, &selected).await
 }
 
 /// The arguments with a seed of their own, where none is given.
 pub(super) fn seeded(args: &RunArgs) -> RunArgs {
     let mut args = args.clone();
-    // Few digits, for people to type.
-    args.pair.seed = args.pair.seed.or_else(|| Some(rand::random_range(1..1_000_000)));
+    args.pair.seed = args.pair.seed.or_else(|| Some(any_seed()));
     args
 }
 
-/// Writes the JUnit report of all runs so far to where `--junit` wants it.
-fn write_junit(args: &RunArgs, verdicts: &[Verdict]) -> Exit {
-    let Some(path) = &args.junit else { return Exit::Pass };
-    match harness::run::write_junit(path, verdicts) {
-        Ok(()) => Exit::Pass,
-        Err(error) => output::fail(Exit::Internal, &chain(error.as_ref())),
-    }
-}
-
-/// One JSON document for all runs, or a line on all of several.
-fn show_all(global: &Global, args: &RunArgs, verdicts: &[Verdict]) -> Exit {
-    let passed = verdicts.iter().filter(|verdict| verdict.verdict == VerdictKind::Pass).count();
-    match (global.format, verdicts) {
-        (Format::Json, [one]) if args.count == 1 => output::show(global, one, String::new),
-        (Format::Json, all) => output::show(global, &all, String::new),
-        (Format::Human, all) if args.count > 1 => {
-            output::show(global, &all, || format!("\n{passed} of {} runs passed\n", all.len()))
-        }
-        (Format::Human, _) => Exit::Pass,
-    }
+/// A seed of few digits, for people to type.
+pub(super) fn any_seed() -> u64 {
+    rand::random_range(1..1_000_000)
 }
 
 /// How one run ended.
@@ -115,7 +78,7 @@ impl Ended {
     }
 
     /// Shows the verdict to a person; the quiet want to see only what went wrong.
-    fn show(&self, global: &Global) -> Exit {
+    pub(super) fn show(&self, global: &Global) -> Exit {
         let Some((verdict, directory)) = &self.left else { return Exit::Pass };
         if global.format == Format::Json || (global.quiet && verdict.verdict == VerdictKind::Pass) {
             return Exit::Pass;
@@ -218,9 +181,10 @@ pub(super) async fn once(
         }
         Err(start::Ended::Failed(error)) => return set_up_failed(args, directory, &error),
     };
-    let mut verdict = match Box::pin(on_pair(args, selected, &client, &directory, &display, interrupts)).await
-    {
-        Ok(verdict) => verdict,
+    let sole = Tenancy::Sole;
+    let running = on_pair(args, selected, &client, &directory, sole, &display, interrupts);
+    let mut verdict = match Box::pin(running).await {
+        Ok(verdict) => save_logs(&client, &directory, verdict),
         Err(error) => problem(&directory, Exit::SetupFailed, &chain(error.as_ref())),
     };
     verdict.figures.extend(figures(&root, &client).await);
@@ -240,12 +204,25 @@ pub(super) async fn once(
     finish(args, directory, verdict)
 }
 
+/// Saves the logs of the pair's programs for a run that is over.
+pub(super) fn save_logs(client: &Client, directory: &RunDirectory, mut verdict: Verdict) -> Verdict {
+    let passed = verdict.verdict == VerdictKind::Pass;
+    let description = serde_json::from_value(client.description().clone()).map_err(BoxError::from);
+    let saved = description.and_then(|pair| logs::save(&pair, directory, passed).map_err(BoxError::from));
+    if let Err(error) = saved {
+        let message = format!("the logs cannot be saved: {}", chain(error.as_ref()));
+        verdict.add_problem(Problem::new(Exit::Internal, message));
+    }
+    verdict
+}
+
 /// Runs the cells on a pair that is there.
-async fn on_pair(
+pub(super) async fn on_pair(
     args: &RunArgs,
     selected: Vec<Planned<Garage>>,
     client: &Arc<Client>,
     directory: &RunDirectory,
+    tenancy: Tenancy,
     display: &Display,
     interrupts: &Interrupts,
 ) -> Result<Verdict, BoxError> {
@@ -257,19 +234,17 @@ async fn on_pair(
     let options = RunOptions {
         limits: Limits { step: args.step_timeout, scenario: args.scenario_timeout, ..Limits::default() },
         parallel: args.parallel.into(),
-        shared: false,
+        tenancy,
         keep_failed: keeps(args, false),
         abort: abort.clone(),
         disturber: client.clone(),
         retries: args.retries,
     };
     let running = execute(&system, selected, &description, directory, &options, display);
-    let verdict = tokio::select! {
+    Ok(tokio::select! {
         verdict = running => verdict,
         never = watch(client, args.timeout, &abort, display, interrupts) => match never {},
-    };
-    logs::save(&description, directory, verdict.verdict == VerdictKind::Pass)?;
-    Ok(verdict)
+    })
 }
 
 /// Throws the switch when a part dies, time is up, or somebody interrupts; the run then ends by itself.
@@ -354,7 +329,7 @@ fn problem(directory: &RunDirectory, exit: Exit, message: &str) -> Verdict {
 }
 
 /// Writes everything down.
-fn finish(args: &RunArgs, directory: RunDirectory, mut verdict: Verdict) -> Ended {
+pub(super) fn finish(args: &RunArgs, directory: RunDirectory, mut verdict: Verdict) -> Ended {
     verdict.invocation = Some(invocation(args));
     let written = match harness::run::write_verdict(&directory, &verdict) {
         Ok(()) => Exit::Pass,

@@ -95,12 +95,11 @@ pub fn resolve_garage(
 ) -> BoxFuture<'static, Result<PathBuf, AnyError>> {
     async move {
         let executable = std::env::current_exe()?;
-        match BuildFolder::of(&executable) {
-            Some(folder) => build(&folder, FAKE, &context).await,
-            None => {
-                let sibling = usable(executable.with_file_name(FAKE));
-                sibling.map_err(|_| AnyError::from(OperatorError::NoFake { executable }))
-            }
+        if let Some(folder) = BuildFolder::of(&executable) {
+            build(&folder, FAKE, &context).await
+        } else {
+            let sibling = usable(executable.with_file_name(FAKE));
+            sibling.map_err(|_| AnyError::from(OperatorError::NoFake { executable }))
         }
     }
     .boxed()

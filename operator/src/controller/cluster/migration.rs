@@ -37,7 +37,7 @@ pub(super) async fn start(
         Ok(wish) => wish,
         Err(why) => return Ok(Err(why)),
     };
-    let nodes = scope::nodes(&context.client, cluster).await?;
+    let nodes = scope::nodes(context, cluster).await?;
     if let Some(why) = refusal(cluster, &nodes, wish) {
         return Ok(Err(why));
     }
@@ -108,7 +108,7 @@ async fn look(
     migration: &FactorMigrationStatus,
     authority: &LayoutAuthority,
 ) -> Result<Scene, ReconcileError> {
-    let nodes = scope::nodes(&context.client, cluster).await?;
+    let nodes = scope::nodes(context, cluster).await?;
     let pods = scope::pods(&context.client, cluster).await?;
     let managed: Vec<&GarageNode> = nodes.iter().filter(|node| is_managed(node)).collect();
     let scene = Scene {

@@ -11,7 +11,7 @@ use super::super::error::{ReconcileError, chain};
 use super::super::scope::{self, is_ready};
 use super::federation::Sites;
 use super::{mesh, rollout};
-use crate::api::condition::{DRAIN_PREPARED, find};
+use crate::api::condition::{DRAIN_PREPARED, READY, find};
 use crate::api::layout::LayoutSiteRole;
 use crate::api::naming::PURGE_CLUSTER_LAYOUT;
 use crate::api::observed::{GatewayTombstone, StorageDrainStatus};
@@ -82,7 +82,7 @@ pub(super) async fn observe(
     decision: &RoleDecision,
     fault: Option<String>,
 ) -> Result<Picture, ReconcileError> {
-    let nodes = scope::nodes(&context.client, cluster).await?;
+    let nodes = scope::nodes(context, cluster).await?;
     let pods = scope::pods(&context.client, cluster).await?;
     let mut picture = count(cluster, &nodes, &pods);
     picture.facts.fault = fault;
@@ -200,6 +200,9 @@ async fn ask_garage(
     let mut view = match read(&endpoints).await {
         Ok(view) => view,
         Err(error) => {
+            if error.status() == Some(403) {
+                endpoints.doubt(context).await?;
+            }
             picture.facts.unreachable = Some(chain(&error));
             return Ok(());
         }
@@ -246,13 +249,20 @@ fn without_role(
     staying.filter(|node| !has_role(node, layout)).map(ResourceExt::name_any).collect()
 }
 
-/// Managed nodes that should have no role and still have one.
+/// Whether somebody else runs in the place of the identity that is recorded.
+fn is_replaced(node: &GarageNode) -> bool {
+    let conditions = node.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    find(conditions, READY).is_some_and(|ready| ready.reason == "IdentityChanged")
+}
+
+/// Managed nodes that should have no role and still have one; also those whose identity has changed under its role.
 fn role_removals(
     cluster: &GarageCluster,
     nodes: &[GarageNode],
     layout: Option<&ClusterLayout>,
 ) -> Vec<String> {
-    let leaving = nodes.iter().filter(|node| is_managed(node) && leaves(cluster, node));
+    let leaving =
+        nodes.iter().filter(|node| is_managed(node) && (leaves(cluster, node) || is_replaced(node)));
     leaving.filter(|node| has_role(node, layout)).map(ResourceExt::name_any).collect()
 }
 

@@ -39,7 +39,7 @@ pub(super) async fn advance(
         Err(missing) => return Ok(Observation::draining(Drain::Preparing(missing.to_string()))),
     };
     let authority = authority_of(context, cluster);
-    let nodes = scope::nodes(&context.client, cluster).await?;
+    let nodes = scope::nodes(context, cluster).await?;
     let pods = scope::pods(&context.client, cluster).await?;
     let (admin, access) = (endpoints.service(), endpoints.layout(&scope::steady(&nodes, &pods)));
     let removal = Removal { context, cluster, node, nodes: &nodes, authority: &authority, admin, access };

@@ -14,6 +14,8 @@ use super::scene::Scene;
 pub struct Call {
     /// Who called: a site, or `harness`.
     pub caller: String,
+    /// Label of the token.
+    pub token: String,
     /// The node that was called: `site/namespace/pod`.
     pub node: String,
     /// The path without `/v2/`.
@@ -115,6 +117,7 @@ fn begun(event: &Value) -> Call {
     let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
     Call {
         caller: text("caller"),
+        token: text("token"),
         node: text("node"),
         path: text("path").trim_start_matches("/v2/").to_owned(),
         body: event["body"].clone(),
