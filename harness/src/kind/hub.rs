@@ -16,7 +16,7 @@ use super::names::{Names, OWNER_LABEL};
 use crate::failure::BoxError;
 use crate::garage::hub::Hub;
 use crate::pair::hub::secret;
-use crate::pair::secret_file;
+use crate::pair::{probe, secret_file};
 use crate::process::{Child, Launch};
 use crate::supervisor::{Context, address};
 
@@ -104,6 +104,9 @@ async fn run(
     let published = ports(context);
     let request = GenericImage::new(Names::image("hub"), names.id().to_owned())
         .with_wait_for(WaitFor::message_on_stdout("\"ready\":true"))
+        .with_exposed_port(address::HUB_PORT.tcp())
+        .with_exposed_port(address::PROXY_PORT.tcp())
+        .with_exposed_port(WEST_PROXY.tcp())
         .with_cmd(arguments(names, seed))
         .with_container_name(names.hub())
         .with_network(names.network())
@@ -113,6 +116,7 @@ async fn run(
         .with_env_var("RUST_LOG", "info")
         .with_startup_timeout(READY)
         .with_host_config_modifier(move |config: &mut HostConfig| {
+            config.publish_all_ports = Some(false);
             config.port_bindings = Some(published.clone());
         });
     let container = request.start().await?;
@@ -125,6 +129,9 @@ async fn run(
     };
     let follower = context.launcher.launch(follow).await?;
     let control = format!("http://{}", context.addresses.hub());
+    // It is ready inside; whether this machine reaches it is another matter.
+    probe::until_success(&follower, &format!("{control}/control/v1/state"), Some(&agreement.token), READY)
+        .await?;
     Ok(HubContainer {
         container: Mutex::new(Some(container)),
         name: names.hub(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, ListParams, LogParams, Patch, PatchParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, LogParams, Patch, PatchParams, PostParams};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, ResourceExt as _};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::cluster::Cluster;
 use super::error::KindError;
 use crate::failure::BoxError;
+use crate::garage::objects;
 use crate::pair::lease;
 use crate::pair::operator::WAITING;
 use crate::wait::{self, WatchBackoff};
@@ -22,6 +23,9 @@ use crate::wait::{self, WatchBackoff};
 const READY: Duration = Duration::from_mins(2);
 /// How long its pods may take to go.
 const GONE: Duration = Duration::from_secs(30);
+
+/// How often it is asked what no event tells.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// The Service through which the harness reads metrics.
 const METRICS: &str = "onewriter-metrics";
@@ -146,10 +150,38 @@ impl DeployedOperator {
     /// Waits until it says that it is ready.
     pub async fn ready(&self) -> Result<(), KindError> {
         if available(self.deployments(), &self.place.name, READY).await {
-            return Ok(());
+            return self.admits().await;
         }
         let what = format!("start the operator within {}", humantime::format_duration(READY));
         Err(KindError::at(self.cluster.site, what, self.why().await))
+    }
+
+    /// Waits until the API server reaches its webhooks, if it has any: a pod is ready before every node knows the way to it.
+    async fn admits(&self) -> Result<(), KindError> {
+        let example = json!({
+            "apiVersion": format!("{}/v1beta2", objects::GROUP), "kind": "GarageCluster",
+            "metadata": {"name": "onewriter-probe"}, "spec": {"replication": {"factor": 1}},
+        });
+        let failed =
+            |source: BoxError| KindError::at(self.cluster.site, "reach the operator's webhooks", source);
+        let example: DynamicObject = serde_json::from_value(example).map_err(|error| failed(error.into()))?;
+        let clusters = objects::clusters(self.cluster.client.clone(), &self.place.namespace);
+        let dry = PostParams { dry_run: true, ..PostParams::default() };
+        let mut last = String::new();
+        let reached = async {
+            loop {
+                match clusters.create(&dry, &example).await {
+                    // Whatever else is wrong with the example, somebody has looked at it.
+                    Err(kube::Error::Api(status)) if status.message.contains("failed calling webhook") => {
+                        last = status.message.clone();
+                    }
+                    _ => return,
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+        };
+        let told = tokio::time::timeout(READY, reached).await;
+        told.map_err(|_elapsed| failed(last.into()))
     }
 
     /// What its pods say of themselves, for an error.
