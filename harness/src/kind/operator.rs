@@ -173,7 +173,7 @@ impl DeployedOperator {
                 match clusters.create(&dry, &example).await {
                     // Whatever else is wrong with the example, somebody has looked at it.
                     Err(kube::Error::Api(status)) if status.message.contains("failed calling webhook") => {
-                        last = status.message.clone();
+                        last.clone_from(&status.message);
                     }
                     _ => return,
                 }
