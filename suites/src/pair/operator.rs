@@ -173,10 +173,22 @@ impl BuildFolder {
     /// Cargo takes its own lock, so builds of several runs wait for each other.
     fn arguments(&self, package: &str) -> Vec<OsString> {
         let profile = if self.profile == "debug" { "dev" } else { &self.profile };
-        let mut arguments: Vec<OsString> =
-            ["build", "--quiet", "--package", package, "--bin", package, "--profile", profile]
-                .map(OsString::from)
-                .to_vec();
+        // Beside this package, so that what both need is built once, with the features that both need.
+        let own = env!("CARGO_PKG_NAME");
+        let mut arguments: Vec<OsString> = [
+            "build",
+            "--quiet",
+            "--package",
+            own,
+            "--package",
+            package,
+            "--bin",
+            package,
+            "--profile",
+            profile,
+        ]
+        .map(OsString::from)
+        .to_vec();
         arguments.extend(["--manifest-path".into(), self.workspace.join("Cargo.toml").into()]);
         arguments.extend(["--target-dir".into(), self.target.clone().into()]);
         arguments
@@ -191,7 +203,7 @@ pub async fn build_with(feature: &str) -> Result<PathBuf, OperatorError> {
     let mut command = tokio::process::Command::new(cargo);
     command
         .args(folder.arguments(REFERENCE))
-        .args(["--features", feature])
+        .args(["--features", &format!("{REFERENCE}/{feature}")])
         .stdin(Stdio::null())
         .kill_on_drop(true);
     let failed =
