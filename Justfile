@@ -12,6 +12,11 @@ e2e-multicluster *flags:
 cell filter *flags:
     cargo e2e {{filter}} {{flags}}
 
+# So many runs in a row, each with a seed of its own; a line for each, and an end at the first that does not pass, whose
+# artifacts are kept: `just steady 20 --rows 1-10`.
+steady runs *flags:
+    cargo e2e --count {{runs}} --fail-fast --quiet --keep never {{flags}}
+
 # Operators with deliberate defects: each must be noticed by those who are to notice it.
 teeth *flags:
     cargo onewriter teeth {{flags}}

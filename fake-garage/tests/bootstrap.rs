@@ -198,7 +198,7 @@ async fn the_control_api_says_what_is_wrong() {
     assert_eq!(hub.mesh("mesh", SECRET).await.0, 200, "registering again is fine");
     let (status, error) = hub.mesh("second", SECRET).await;
     assert_eq!((status, error["error"].as_str()), (409, Some("mesh `mesh` has that rpc secret already")));
-    let body = json!({"rpcSecret": "unknown", "replicationFactor": 2, "hostname": "x"});
+    let body = json!({"rpcSecret": "ab".repeat(32), "replicationFactor": 2, "hostname": "x"});
     let (status, error) = hub.control("PUT", "/nodes/east/ns/x", body).await;
     assert_eq!(status, 422, "{error}");
     let (status, _) = hub.control("PUT", "/nodes/east/ns/x", json!({"hostname": 1})).await;

@@ -190,6 +190,7 @@ impl Serving {
 #[case::no_site(&["--proxy", "127.0.0.1:1"], "expected SITE=ADDRESS:PORT")]
 #[case::empty_site(&["--proxy", "=127.0.0.1:1"], "the name of the site is missing")]
 #[case::no_proxy_address(&["--proxy", "east=here"], "expected ADDRESS:PORT with a numeric address")]
+#[case::no_run(&["--run", ""], "expected a name")]
 #[case::unknown_pacing(&["--pacing", "warp"], "possible values: fast, observed")]
 #[case::no_seed(&["--seed", "one"], "invalid value 'one' for '--seed <SEED>'")]
 #[case::unknown_flag(&["--colour", "red"], "unexpected argument '--colour'")]
@@ -203,6 +204,7 @@ fn a_mistake_in_the_hubs_command_line_exits_2(#[case] changed: &[&str], #[case] 
 
 #[rstest]
 #[case::empty(" \n", 0o600, "the file holds no token; write a random text into it")]
+#[case::two_lines("one\ntwo\n", 0o600, "the file holds several lines; it should hold the token alone")]
 #[case::open("token", 0o604, "anybody may read the token (mode 0604); chmod 600 the file")]
 fn a_bad_control_token_file_exits_2(#[case] token: &str, #[case] mode: u32, #[case] message: &str) {
     let serving = Serving::new();
@@ -210,6 +212,26 @@ fn a_bad_control_token_file_exits_2(#[case] token: &str, #[case] mode: u32, #[ca
     let (code, said) = serving.ends(&[]);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains(&format!("{}: {message}", serving.path("token").display())), "{said}");
+}
+
+#[test]
+fn two_proxies_of_one_site_exit_2() {
+    let serving = Serving::new();
+    let (code, said) = serving.ends(&["--proxy", "east=127.0.0.1:1", "--proxy", "east=127.0.0.1:2"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--proxy is given twice for east: 127.0.0.1:1 and 127.0.0.1:2"), "{said}");
+    assert!(!serving.path("journal").exists(), "nothing half-done stays behind");
+}
+
+#[test]
+fn by_the_name_garage_it_has_the_version_that_garage_prints() {
+    let folder = TempDir::new().unwrap();
+    let garage = folder.path().join("garage");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fake-garage"), &garage).unwrap();
+    let output = Command::new(&garage).arg("--version").output().unwrap();
+    // As garage 2.5.0 was seen to print it.
+    let expected = "garage cargo:2.5.0 [features: bundled-libs, k2v, lmdb, metrics, sqlite]\n";
+    assert_eq!(text(&output.stdout), expected);
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //! | [`pair`] | a running pair of sites: how it is put together, and how its clients see it |
 //! | [`toolchain`] | the programs of a local control plane |
 //! | [`local`] | two local control planes |
+//! | [`kind`] | two kind clusters |
 //! | [`agent`] | running pods without a kubelet |
 //! | [`supervisor`] | who owns a pair, and for how long |
 //! | [`process`] | child processes that cannot outlive the harness |
@@ -26,6 +27,7 @@ pub mod entry;
 pub mod failure;
 pub mod garage;
 pub mod history;
+pub mod kind;
 pub mod local;
 pub mod pair;
 pub mod process;

@@ -33,6 +33,19 @@ pub enum Event {
     Log(Log),
 }
 
+/// Subject of the state event with which a history ends.
+pub const END: &str = "end";
+
+impl Event {
+    /// The event with which a history of so many `events` ends. Numbers show what is missing in the middle, only this
+    /// shows what is missing at the end.
+    #[must_use]
+    pub fn end(events: u64) -> Self {
+        let value = serde_json::json!({ "events": events });
+        Self::State(State { cell: None, mesh: None, subject: END.to_owned(), value })
+    }
+}
+
 /// A request as it reached a node, before it was handled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

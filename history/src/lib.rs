@@ -13,6 +13,7 @@
 //! | [`stream`] | reading a file of any size, one event at a time |
 //! | [`layout_state`] | what is told of a node's layout |
 //! | [`mod@line`] | reading one line fast |
+//! | [`entry`] | an event to append, as borrowed parts |
 //! | [`writer`] | appending, so that a kill tears at most the last line |
 //! | [`shared`] | appending from several threads, many lines in one write |
 //! | [`clock`] | the two clocks |
@@ -21,6 +22,8 @@
 //! No secret is ever part of an event: tokens appear as labels, and bodies only of calls that carry none.
 
 pub mod clock;
+mod encode;
+pub mod entry;
 pub mod event;
 pub mod header;
 pub mod layout_state;
@@ -33,6 +36,7 @@ pub mod stream;
 pub mod writer;
 
 pub use clock::Moment;
+pub use entry::{Beginning, Ending, Entry};
 pub use event::{Audit, CallBegin, CallEnd, Event, Fault, Log, State, Step};
 pub use header::{Header, SCHEMA};
 pub use layout_state::{LayoutEventName, LayoutState};

@@ -5,7 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::{Event, Header, Moment, Record, Source};
+use crate::encode::{self, Heads};
+use crate::{Entry, Event, Header, Moment, Source};
 
 /// A history could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,9 @@ pub enum WriteError {
         /// Why.
         source: io::Error,
     },
+    /// The history has its end already.
+    #[error("the history has its end already")]
+    Ended,
     /// An event could not be put into JSON.
     #[error("cannot encode a line of the history")]
     Encode(#[from] serde_json::Error),
@@ -45,7 +49,7 @@ pub struct Journal {
 /// Numbers the events of a source and puts them into lines.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    source: Source,
+    heads: Heads,
     next: u64,
 }
 
@@ -55,36 +59,23 @@ impl Lines {
         self.next - 1
     }
 
-    /// Adds the line of an event that happened at `moment` to `text`, and returns its sequence number.
-    pub(crate) fn add(
-        &mut self,
-        moment: Moment,
-        event: Event,
-        text: &mut Vec<u8>,
-    ) -> Result<u64, WriteError> {
+    /// Adds the line of an event that happened at `moment` to `text`, and returns its sequence number. `tail` is what
+    /// [`encode::tail`] made of it.
+    pub(crate) fn add(&mut self, moment: Moment, tail: &[u8], text: &mut Vec<u8>) -> u64 {
         let seq = self.next;
-        let record = Record {
-            seq,
-            at: moment.at,
-            mono_ns: moment.mono_ns,
-            source: self.source.clone(),
-            source_seq: seq,
-            event,
-        };
-        let before = text.len();
-        if let Err(error) = serde_json::to_writer(&mut *text, &record) {
-            // Half a line would tear the history.
-            text.truncate(before);
-            return Err(error.into());
-        }
-        text.push(b'\n');
+        self.heads.add(text, seq, moment);
+        text.extend_from_slice(tail);
         self.next += 1;
-        Ok(seq)
+        seq
     }
 }
 
 impl Journal {
     /// Begins a new file of mode 0600 with `header`. An existing file is an error: histories are never overwritten.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "whoever begins a history is done with its source's name"
+    )]
     pub fn create(path: impl Into<PathBuf>, header: &Header, source: Source) -> Result<Self, WriteError> {
         let path = path.into();
         let file = OpenOptions::new()
@@ -93,7 +84,7 @@ impl Journal {
             .mode(0o600)
             .open(&path)
             .map_err(|source| WriteError::Create { path: path.clone(), source })?;
-        let mut journal = Self { path, file, lines: Lines { source, next: 1 } };
+        let mut journal = Self { path, file, lines: Lines { heads: Heads::new(&source), next: 1 } };
         let mut line = serde_json::to_vec(header)?;
         line.push(b'\n');
         journal.write(&line)?;
@@ -107,8 +98,10 @@ impl Journal {
 
     /// Appends an event that happened at `moment`, and returns its sequence number.
     pub fn append_at(&mut self, moment: Moment, event: Event) -> Result<u64, WriteError> {
-        let mut line = Vec::with_capacity(512);
-        let seq = self.lines.add(moment, event, &mut line)?;
+        let mut tail = Vec::with_capacity(512);
+        encode::tail(&mut tail, &Entry::Event(event))?;
+        let mut line = Vec::with_capacity(tail.len() + 128);
+        let seq = self.lines.add(moment, &tail, &mut line);
         self.write(&line)?;
         Ok(seq)
     }

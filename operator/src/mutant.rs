@@ -1,7 +1,7 @@
 //! Deliberate defects, one of which a build with the feature `mutants` can be given at start: they prove that the harness
 //! notices them. Without the feature every question here is answered "no" when the program is compiled.
 
-use k8s_openapi::jiff::Timestamp;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::api::layout::LayoutSiteRole;
 use crate::guard::LayoutOperation;
@@ -105,6 +105,8 @@ pub enum Mutant {
     BlockedAsFailed,
     /// A refused removal counts as done: the drain goes on.
     BlockedAdvances,
+    /// siteRole is not known at all: an operator from before the field.
+    RoleUnknown,
     /// The role is read once, and a demotion is not noticed.
     RoleCached,
     /// A site that was a Follower stays one.
@@ -241,9 +243,26 @@ pub fn remembered(cluster: &str, role: Option<LayoutSiteRole>) -> Option<LayoutS
     roles.get(cluster).copied().unwrap_or(role)
 }
 
-/// Changes every few seconds.
-pub fn turn() -> i64 {
-    Timestamp::now().as_second() / 4 % 2
+static STAGINGS: AtomicU64 = AtomicU64::new(0);
+
+/// A role was staged.
+#[inline]
+pub fn staged() {
+    if is(Mutant::RoleFlaps) {
+        STAGINGS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Changes with every staging.
+pub fn turn() -> u64 {
+    STAGINGS.load(Ordering::Relaxed) % 2
+}
+
+/// Whether this build applies by the method that names no version, so that its guard has something to guard.
+#[inline]
+pub fn applies_unversioned() -> bool {
+    let taken = active().and_then(Mutant::takes_away);
+    taken.is_some_and(|(_, of)| of == LayoutOperation::ApplyStagedLayoutChanges)
 }
 
 #[cfg(not(feature = "mutants"))]

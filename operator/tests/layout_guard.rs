@@ -8,7 +8,9 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Json;
 use garage_operator::api::layout::LayoutSiteRole::{self, Follower, Writer};
-use garage_operator::garage::{AdminClient, AdminError, Deadlines, LayoutParameters, Token, ZoneRedundancy};
+use garage_operator::garage::{
+    AdminClient, AdminError, Deadlines, Http, LayoutParameters, Token, ZoneRedundancy,
+};
 use garage_operator::guard::{
     ClusterKey, LayoutAuthority, LayoutGuard, LayoutOperation, LayoutWritePermit, RoleDecision, RoleSource,
 };
@@ -34,8 +36,7 @@ async fn recorder() -> (AdminClient, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}/", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, routes).await });
-    let client =
-        AdminClient::new(AdminClient::http().unwrap(), &endpoint, Token::new("t"), Deadlines::default());
+    let client = AdminClient::new(Http::new().unwrap(), &endpoint, Token::new("t"), Deadlines::default());
     (client, requests)
 }
 

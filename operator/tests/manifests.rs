@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 use garage_operator::api::crd::{self, Conversion};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rstest::rstest;
@@ -109,7 +109,7 @@ fn the_roles_grant_no_wildcards_and_no_listing_of_secrets() {
             let text = rule.to_string();
             assert!(!text.contains('*'), "{} grants a wildcard: {text}", path.display());
             if text.contains("secrets") {
-                assert_eq!(rule["verbs"], serde_json::json!(["get", "create"]));
+                assert_eq!(rule["verbs"], serde_json::json!(["get", "create", "patch", "delete"]));
             }
         }
     }
@@ -144,4 +144,24 @@ fn the_deployment_is_started_with_options_that_exist() {
     let line = ["garage-operator"].into_iter().chain(arguments).chain(webhook);
     let options = garage_operator::program::options::Options::try_parse_from(line).unwrap();
     assert_eq!(options.run.objection(), None);
+}
+
+#[test]
+fn the_documentation_names_every_option_with_its_variable() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operator.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let command = garage_operator::program::options::Options::command();
+    let options: Vec<_> = command
+        .get_arguments()
+        .filter(|option| option.get_long().is_some_and(|long| long != "help"))
+        .collect();
+    assert!(options.len() > 30, "{} options", options.len());
+    for option in options {
+        let Some(variable) = option.get_env() else { continue };
+        let (long, variable) = (option.get_long().unwrap(), variable.to_string_lossy());
+        // Test builds have more options than any shipped one.
+        let row = format!("| `--{long}` | `{variable}` |");
+        let known = ["crash-after-write", "mutant"].contains(&long) || page.contains(&row);
+        assert!(known, "docs/operator.md has no row {row}");
+    }
 }

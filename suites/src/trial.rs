@@ -15,7 +15,7 @@ use harness::pair::federation::PairOptions;
 use harness::report::VerdictKind;
 use harness::report::summary::Summary;
 use harness::run::observer::Silent;
-use harness::run::{RunDirectory, RunOptions, execute, write_verdict};
+use harness::run::{RunDirectory, RunOptions, Tenancy, execute, write_verdict};
 use harness::scenario::system::{Planned, plan};
 use harness::scenario::{Abort, AbortSwitch, Blame, Limits};
 use harness::supervisor::{Client, StateRoot, Wanted};
@@ -50,12 +50,13 @@ async fn trial(planned: Planned<Garage>, artifacts: &Path) -> Result<(), Failed>
     let client = Arc::new(attach(&cell).await?);
     let description: PairDescription = serde_json::from_value(client.description().clone())?;
     let token = std::fs::read_to_string(&description.hub.token_file)?;
-    let system = Garage::new(Hub::new(&description.hub.control, token.trim())?);
+    let hub = Hub::new(&description.hub.control, token.trim())?;
+    let system = Garage::new(hub).behind(description.hub.nodes.clone());
     let abort = AbortSwitch::default();
     let options = RunOptions {
         limits: Limits::default(),
         parallel: 1,
-        shared: true,
+        tenancy: Tenancy::Shared,
         keep_failed: false,
         abort: abort.clone(),
         disturber: client.clone(),

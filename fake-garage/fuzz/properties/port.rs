@@ -47,10 +47,10 @@ async fn connect(journal: &Path, mode: u8, bytes: &[u8]) -> Vec<u8> {
     let shared = Arc::new(Shared::new(Recorder::new(journal, Clock::Machine), Pacing::fast()));
     let registry = Registry::new(shared, "127.0.0.1+1".parse().unwrap(), 0);
     let token = json!({"token": "t", "caller": "east", "target": "*", "label": "east"});
-    let mesh = json!({"rpcSecretSha256": digest("s"), "tokens": [token]});
+    let mesh = json!({"rpcSecretSha256": digest(&"ab".repeat(32)), "tokens": [token]});
     registry.register("mesh", serde_json::from_value(mesh).unwrap()).unwrap();
     for (name, address) in [("east/n/a-0", "10.0.0.1"), ("west/n/b-0", "10.0.0.2")] {
-        let node = json!({"rpcSecret": "s", "replicationFactor": 1, "hostname": name, "address": address});
+        let node = json!({"rpcSecret": "ab".repeat(32), "replicationFactor": 1, "hostname": name, "address": address});
         let site = name.split('/').next().unwrap();
         registry.start_node(name, site, serde_json::from_value(node).unwrap()).await.unwrap();
     }

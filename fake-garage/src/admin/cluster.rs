@@ -1,8 +1,10 @@
 //! A mesh with the admin API of its nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::auth::Credentials;
+use super::happening::{Happening, LayoutMark};
 use super::layout::AppliedBody;
 use super::metrics;
 use super::nodes::Patience;
@@ -10,58 +12,7 @@ use super::profile::Profile;
 use super::request::{Attribution, Request, Response};
 use super::store::Store;
 use super::workers::Variables;
-use crate::layout::LayoutEvent;
-use crate::mesh::{HeldContent, Mesh, NodeIndex, Output, Process, Surroundings, Time};
-
-/// Something that happened in a cluster, in the order in which it did.
-#[derive(Debug)]
-pub enum Happening {
-    /// A call was answered, or (with `None`) will never be: the process ended.
-    Answered {
-        /// The number the caller gave the call.
-        call: u64,
-        /// The node that was called.
-        node: NodeIndex,
-        /// The answer.
-        response: Option<Response>,
-        /// The node's layout right then.
-        after: LayoutMark,
-    },
-    /// Something happened to a node's layout.
-    Layout {
-        /// The node.
-        node: NodeIndex,
-        /// What.
-        event: LayoutEvent,
-        /// What the node holds since.
-        held: HeldContent,
-    },
-    /// A process started or ended.
-    Process {
-        /// The node.
-        node: NodeIndex,
-        /// Its state since.
-        process: Process,
-    },
-    /// A node wrote a line to its log.
-    Log {
-        /// The node.
-        node: NodeIndex,
-        /// The line.
-        line: String,
-    },
-}
-
-/// Where a node's layout stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayoutMark {
-    /// How often the layout began anew.
-    pub incarnation: u64,
-    /// Number of the current version.
-    pub version: u64,
-    /// Digest of everything.
-    pub digest: String,
-}
+use crate::mesh::{Mesh, NodeIndex, Output, Process, Surroundings, Time};
 
 /// A mesh with the admin API of its nodes.
 #[derive(Debug)]
@@ -209,7 +160,7 @@ impl Cluster {
         LayoutMark {
             incarnation: node.incarnation(),
             version: node.layout().current().number,
-            digest: node.layout_digest().to_owned(),
+            digest: Arc::clone(node.layout_digest()),
         }
     }
 

@@ -71,6 +71,7 @@ pub mod blocks;
 pub mod call;
 pub mod cluster;
 pub mod error;
+mod happening;
 pub mod health;
 pub mod layout;
 pub mod metrics;
@@ -89,7 +90,8 @@ pub mod tables;
 pub mod workers;
 
 pub use auth::Credentials;
-pub use cluster::{Cluster, Happening, LayoutMark};
+pub use cluster::Cluster;
 pub use error::ApiError;
+pub use happening::{Happening, LayoutMark};
 pub use profile::Profile;
 pub use request::{Request, Response};

@@ -30,9 +30,9 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Attribution {
     /// The caller's site, or `harness`.
-    pub caller: Option<String>,
+    pub caller: Option<Arc<str>>,
     /// Name of the token, never the token.
-    pub token: Option<String>,
+    pub token: Option<Arc<str>>,
 }
 
 impl fmt::Debug for Request {

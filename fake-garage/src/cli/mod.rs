@@ -6,6 +6,7 @@ mod serve;
 
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -91,6 +92,16 @@ pub(crate) enum CliError {
         /// What is wrong.
         problem: String,
     },
+    /// A site has one proxy.
+    #[error("--proxy is given twice for {site}: {one} and {other}; a site has one")]
+    TwoProxies {
+        /// The site.
+        site: String,
+        /// What was given first.
+        one: SocketAddr,
+        /// What was given then.
+        other: SocketAddr,
+    },
     /// A file is no recorded session.
     #[error("cannot replay {}", .path.display())]
     Script {
@@ -132,7 +143,7 @@ impl CliError {
             cause = error.source();
         }
         ExitCode::from(match self {
-            Self::Read { .. } | Self::BadFile { .. } | Self::Script { .. } => 2,
+            Self::Read { .. } | Self::BadFile { .. } | Self::TwoProxies { .. } | Self::Script { .. } => 2,
             Self::Serve(ServeError::Listen { .. } | ServeError::Begin(_)) => 96,
             Self::Node(error) => error.exit_code(),
             Self::Runtime(_) | Self::Serve(ServeError::Record(_)) => 1,

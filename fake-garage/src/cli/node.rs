@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand};
+use fake_garage::admin::Profile;
+use fake_garage::admin::node_info::FEATURES;
 use fake_garage::node;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -55,9 +58,14 @@ pub(crate) struct Settings {
     allow_world_readable_secrets: Option<bool>,
 }
 
+/// What `garage --version` prints behind the name, of the version that nodes pretend to be unless their mesh says
+/// otherwise.
+static GARAGE_VERSION: LazyLock<String> =
+    LazyLock::new(|| format!("{} [features: {}]", Profile::default().version(), FEATURES.join(", ")));
+
 /// The name `garage`: what the operator's pods execute.
 #[derive(Debug, Parser)]
-#[command(name = "garage", version, about = "A fake Garage: a node of a hub that records", after_help = EXIT_CODES)]
+#[command(name = "garage", version = GARAGE_VERSION.as_str(), about = "A fake Garage: a node of a hub that records", after_help = EXIT_CODES)]
 pub(crate) struct Garage {
     #[command(flatten)]
     settings: Settings,

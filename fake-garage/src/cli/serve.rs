@@ -30,7 +30,7 @@ pub(super) struct Serve {
     #[arg(long, value_name = "FILE")]
     journal: PathBuf,
     /// Name of the run, for the history's header.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = run_name)]
     run: String,
     /// Addresses that nodes may take: the first one, and how many.
     #[arg(long, value_name = "FIRST+COUNT")]
@@ -56,6 +56,14 @@ enum PacingName {
     Fast,
     /// As measured on real processes.
     Observed,
+}
+
+fn run_name(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() {
+        Err("expected a name, such as the date or the number of a job")
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 fn socket_address(text: &str) -> Result<SocketAddr, String> {
@@ -93,6 +101,7 @@ impl Serve {
     }
 
     fn options(self) -> Result<Options, CliError> {
+        let proxies = by_site(self.proxies)?;
         let control_token = control_token(self.control_token_file)?;
         Ok(Options {
             listen: self.listen,
@@ -100,7 +109,7 @@ impl Serve {
             journal: self.journal,
             run: self.run,
             node_network: self.node_network,
-            proxies: self.proxies.into_iter().collect::<BTreeMap<_, _>>(),
+            proxies,
             pacing: match self.pacing {
                 PacingName::Fast => Pacing::fast(),
                 PacingName::Observed => Pacing::observed(),
@@ -110,12 +119,26 @@ impl Serve {
     }
 }
 
+fn by_site(proxies: Vec<(String, SocketAddr)>) -> Result<BTreeMap<String, SocketAddr>, CliError> {
+    let mut by_site = BTreeMap::new();
+    for (site, address) in proxies {
+        if let Some(other) = by_site.insert(site.clone(), address) {
+            return Err(CliError::TwoProxies { site, one: other, other: address });
+        }
+    }
+    Ok(by_site)
+}
+
 fn control_token(path: PathBuf) -> Result<ControlToken, CliError> {
     let read = |source| CliError::Read { path: path.clone(), source };
     let mode = fs::metadata(&path).map_err(read)?.permissions().mode();
     let token = fs::read_to_string(&path).map_err(read)?;
     if mode & 0o007 != 0 {
         let problem = format!("anybody may read the token (mode 0{:o}); chmod 600 the file", mode & 0o777);
+        return Err(CliError::BadFile { path, problem });
+    }
+    if token.trim().lines().count() > 1 {
+        let problem = "the file holds several lines; it should hold the token alone".to_owned();
         return Err(CliError::BadFile { path, problem });
     }
     ControlToken::new(&token).ok_or_else(|| CliError::BadFile {

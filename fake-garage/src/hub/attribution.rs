@@ -1,9 +1,10 @@
 //! Who calls with which token.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 pub use crate::admin::request::Attribution;
 use crate::admin::{Credentials, Request, auth};
@@ -15,11 +16,18 @@ pub struct TokenEntry {
     /// The token.
     token: String,
     /// Who calls with it: a site, or `harness`.
-    caller: String,
+    #[serde(deserialize_with = "shared")]
+    caller: Arc<str>,
     /// The site whose nodes take it; `*` for all.
     target: String,
     /// Its name in the history.
-    label: String,
+    #[serde(deserialize_with = "shared")]
+    label: Arc<str>,
+}
+
+/// Texts that every call repeats are shared.
+fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    String::deserialize(deserializer).map(Arc::from)
 }
 
 impl fmt::Debug for TokenEntry {
@@ -42,7 +50,7 @@ impl TokenTable {
     /// What is wrong with the table, if anything.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        let mut seen = BTreeSet::new();
+        let mut seen = BTreeMap::new();
         self.0.iter().find_map(|entry| {
             if entry.token.is_empty() {
                 Some(format!("token `{}` is empty", entry.label))
@@ -51,10 +59,12 @@ impl TokenTable {
                     "token `{}` contains a dot, which Garage keeps for tokens made through its API",
                     entry.label
                 ))
-            } else if !seen.insert(&entry.token) {
-                Some(format!("token `{}` is in the table twice", entry.label))
             } else {
-                None
+                let first = seen.insert(&entry.token, &entry.label)?;
+                Some(format!(
+                    "the entries `{first}` and `{}` have the same token; each needs its own",
+                    entry.label
+                ))
             }
         })
     }
@@ -90,7 +100,7 @@ impl TokenTable {
         } else {
             None
         };
-        Attribution { caller: None, token: own_label.map(str::to_owned) }
+        Attribution { caller: None, token: own_label.map(Arc::from) }
     }
 }
 
@@ -101,7 +111,7 @@ impl Attribution {
             (None, None) => self,
             (_, maker) => {
                 let maker = maker.as_deref().unwrap_or("?");
-                Self { token: Some(format!("{maker}/{id}")), ..self }
+                Self { token: Some(format!("{maker}/{id}").into()), ..self }
             }
         }
     }
@@ -128,7 +138,7 @@ mod tests {
 
     fn entry(token: &str, target: &str) -> TokenEntry {
         let (token, target) = (token.to_owned(), target.to_owned());
-        TokenEntry { label: format!("east@{target}"), caller: "east".to_owned(), token, target }
+        TokenEntry { label: format!("east@{target}").into(), caller: "east".into(), token, target }
     }
 
     fn request(token: &str) -> Request {
@@ -158,12 +168,12 @@ mod tests {
     fn a_nodes_own_token_has_a_label_and_no_caller() {
         let own = NodeTokens { admin: Some("own".to_owned()), metrics: None };
         let attribution = TokenTable::default().attribute(&request("own"), &own, |_| None);
-        assert_eq!(attribution, Attribution { caller: None, token: Some("admin-token".to_owned()) });
+        assert_eq!(attribution, Attribution { caller: None, token: Some("admin-token".into()) });
     }
 
     #[test]
     fn a_token_made_through_the_api_is_its_makers() {
-        let maker = Attribution { caller: Some("east".to_owned()), token: Some("east@west".to_owned()) };
+        let maker = Attribution { caller: Some("east".into()), token: Some("east@west".into()) };
         let creator = |id: &str| (id == "id").then(|| maker.clone());
         let attribute =
             |token: &str| TokenTable::default().attribute(&request(token), &NodeTokens::default(), creator);
@@ -174,7 +184,8 @@ mod tests {
 
     #[test]
     fn a_table_with_a_token_twice_or_with_a_dot_is_refused() {
-        assert!(TokenTable::new(vec![entry("one", "east"), entry("one", "west")]).problem().is_some());
+        let twice = TokenTable::new(vec![entry("one", "east"), entry("one", "west")]).problem().unwrap();
+        assert_eq!(twice, "the entries `east@east` and `east@west` have the same token; each needs its own");
         assert!(TokenTable::new(vec![entry("a.b", "east")]).problem().is_some());
         assert!(TokenTable::new(vec![entry("one", "east"), entry("two", "west")]).problem().is_none());
     }

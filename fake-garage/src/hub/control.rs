@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post, put};
 use http::StatusCode;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -19,7 +19,9 @@ use serde_json::json;
 use super::fault::{FaultRequest, LossName, Why, heal, inject};
 use super::life;
 use super::options::ControlToken;
+use super::refusal::refuse;
 use super::registry::{ControlError, MeshRequest, NodeRequest, Registry};
+use super::request::check_name;
 use super::rule::RuleRequest;
 use super::state::{self, HubState, NodeLayout};
 use super::tunnel;
@@ -45,7 +47,35 @@ pub fn router(registry: Arc<Registry>, token: ControlToken) -> Router {
     Router::new()
         .nest("/control/v1", api)
         .fallback(|| async { refuse(StatusCode::NOT_FOUND, "the control API has no such path") })
+        .method_not_allowed_fallback(|| async {
+            refuse(StatusCode::METHOD_NOT_ALLOWED, "this path takes other methods, see the header Allow")
+        })
+        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .layer(middleware::map_response(in_json))
         .layer(middleware::from_fn_with_state(Arc::new(token), authenticate))
+}
+
+/// The longest body that the control API takes: a table of tokens or names is far below it.
+const LONGEST_BODY: usize = 2 << 20;
+
+/// What the framework refuses (a path or a body that cannot be read) is told as everything else is.
+async fn in_json(response: Response) -> Response {
+    let status = response.status();
+    let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    if is_json || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let reason = match axum::body::to_bytes(response.into_body(), LONGEST_BODY).await {
+        Ok(text) if !text.is_empty() => String::from_utf8_lossy(&text).into_owned(),
+        _ => status.canonical_reason().unwrap_or("refused").to_owned(),
+    };
+    if status == StatusCode::PAYLOAD_TOO_LARGE {
+        return refuse(
+            status,
+            format_args!("the body is longer than the {LONGEST_BODY} bytes that are taken"),
+        );
+    }
+    refuse(status, reason)
 }
 
 async fn authenticate(State(token): State<Arc<ControlToken>>, request: Request, next: Next) -> Response {
@@ -55,25 +85,6 @@ async fn authenticate(State(token): State<Arc<ControlToken>>, request: Request, 
         next.run(request).await
     } else {
         refuse(StatusCode::UNAUTHORIZED, "the control API needs its token: Authorization: Bearer TOKEN")
-    }
-}
-
-fn refuse(status: StatusCode, text: impl std::fmt::Display) -> Response {
-    (status, Json(json!({ "error": text.to_string() }))).into_response()
-}
-
-impl IntoResponse for ControlError {
-    fn into_response(self) -> Response {
-        let status = match self {
-            Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::Unreadable(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::NoMesh(_) | Self::NoNode(_) | Self::NoRule(_) | Self::NoFault(_) => StatusCode::NOT_FOUND,
-            Self::Ended(_) | Self::SecretTaken(_) | Self::SecretChanged(_) | Self::Address(_) => {
-                StatusCode::CONFLICT
-            }
-            Self::UnknownSecret(_) | Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        };
-        refuse(status, self)
     }
 }
 
@@ -175,6 +186,7 @@ struct RoutesRequest {
 }
 
 async fn put_routes(State(registry): State<Arc<Registry>>, Path(site): Path<String>, body: Bytes) -> Answer {
+    check_name("site", &site)?;
     let request: RoutesRequest = read(&body)?;
     registry.shared().directory.set_routes(&site, request.names);
     done(Ok(()))
@@ -255,5 +267,5 @@ async fn history(
     // The last line may be on its way to the file.
     let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
     let lines: String = whole.split_inclusive('\n').skip(query.from).collect();
-    Ok(([(http::header::CONTENT_TYPE, "application/x-ndjson")], lines).into_response())
+    Ok(([(CONTENT_TYPE, "application/x-ndjson")], lines).into_response())
 }

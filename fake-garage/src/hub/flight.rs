@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use super::actor::MeshActor;
 use super::rule::Intervention;
@@ -13,8 +13,17 @@ use crate::mesh::NodeIndex;
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) node: NodeIndex,
-    pub(super) sender: oneshot::Sender<Option<Response>>,
+    pub(super) sender: oneshot::Sender<Answer>,
     pub(super) amendment: Option<Amendment>,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// What is sent; nothing where the connection closes.
+    pub(super) response: Option<Response>,
+    /// The place of the end in the history.
+    pub(super) recorded: u64,
 }
 
 /// What a rule makes of an answer.
@@ -37,18 +46,45 @@ pub(super) struct CallInProgress {
     pub(super) actor: Arc<MeshActor>,
     pub(super) call: u64,
     pub(super) node: NodeIndex,
-    pub(super) answer: oneshot::Receiver<Option<Response>>,
+    answer: oneshot::Receiver<Answer>,
+    /// Whether the mesh has ended the call.
+    over: bool,
 }
 
 impl CallInProgress {
+    pub(super) const fn new(
+        actor: Arc<MeshActor>,
+        call: u64,
+        node: NodeIndex,
+        answer: oneshot::Receiver<Answer>,
+    ) -> Self {
+        Self { actor, call, node, answer, over: false }
+    }
+
+    /// The answer if there is one already, `None` in it if there will never be one; else the call goes on.
+    pub(super) fn try_answer(mut self) -> Result<Option<Answer>, Self> {
+        match self.answer.try_recv() {
+            Ok(answer) => {
+                self.over = true;
+                Ok(Some(answer))
+            }
+            Err(TryRecvError::Closed) => Ok(None),
+            Err(TryRecvError::Empty) => Err(self),
+        }
+    }
+
     /// The answer; `None` if there will never be one.
-    pub(super) async fn answer(mut self) -> Option<Response> {
-        (&mut self.answer).await.ok().flatten()
+    pub(super) async fn answer(mut self) -> Option<Answer> {
+        let answer = (&mut self.answer).await.ok();
+        self.over = answer.is_some();
+        answer
     }
 }
 
 impl Drop for CallInProgress {
     fn drop(&mut self) {
-        self.actor.abandon(self.call, self.node);
+        if !self.over {
+            self.actor.abandon(self.call, self.node);
+        }
     }
 }

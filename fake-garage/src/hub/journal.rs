@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use onewriter_history::{
-    CallBegin, CallEnd, Event, Fault, Journal, LayoutEventName, LayoutState, Log, SharedJournal, State,
+    Beginning, Ending, Entry, Event, Fault, Journal, LayoutEventName, LayoutState, Log, SharedJournal, State,
     WriteError,
 };
 use serde_json::json;
@@ -19,6 +19,9 @@ use crate::mesh::{HeldContent, Node, Process};
 
 /// Bodies beyond this many bytes are not recorded.
 const LARGEST_BODY: usize = 1 << 20;
+
+/// How often others have their turn before a thread waits for one that writes.
+const TURNS: u8 = 16;
 
 /// The history that a hub writes. Once it cannot be written, the hub ends: nothing may happen unrecorded.
 #[derive(Debug)]
@@ -73,10 +76,61 @@ impl Recorder {
 
     /// Gives an event its place in the order. [`Recorder::flush`] comes before anybody is told of it.
     pub fn enqueue(&self, event: impl FnOnce() -> Event) {
-        let Some(journal) = self.journal.as_ref().filter(|_| !self.failed.is_cancelled()) else { return };
-        if let Err(error) = journal.enqueue(|| self.clock.moment(), event()) {
-            self.fail(error);
+        if self.goes_on() {
+            self.add(Entry::Event(event()));
         }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.journal.is_some() && !self.failed.is_cancelled()
+    }
+
+    /// The place that the entry got; 0 where nothing is recorded.
+    fn add(&self, entry: Entry<'_>) -> u64 {
+        let Some(journal) = &self.journal else { return 0 };
+        journal.enqueue(|| self.clock.moment(), entry).map_err(|error| self.fail(error)).unwrap_or(0)
+    }
+
+    /// As [`Recorder::enqueue`], for the beginning of a call.
+    pub fn call_begins(&self, call: u64, mesh: &str, node: &Node, request: &Request, host: Option<&str>) {
+        if !self.goes_on() {
+            return;
+        }
+        let body = recordable_body(request);
+        self.add(Entry::Begin(Beginning {
+            call,
+            mesh,
+            caller: request.origin.caller.as_deref(),
+            target: &node.config().site,
+            node: &node.config().name,
+            node_id: node.id().spell(&mut [0; 64]),
+            incarnation: node.incarnation(),
+            token: request.origin.token.as_deref(),
+            method: &request.method,
+            path: &request.path,
+            query: request.query.as_deref(),
+            host,
+            body: body.as_ref(),
+            layout_write: is_layout_write(&request.method, &request.path),
+            layout_version: node.layout().current().number,
+            layout_digest: node.layout_digest(),
+        }));
+    }
+
+    /// As [`Recorder::enqueue`], for the end of a call; without a response nothing was sent. Gives its place.
+    pub fn call_ends(&self, call: u64, response: Option<&Response>, after: &LayoutMark) -> u64 {
+        if !self.goes_on() {
+            return 0;
+        }
+        self.add(Entry::End(Ending {
+            call,
+            status: response.map(|response| response.status),
+            answer_digest: response.map(|response| response.body.digest()),
+            error: response.and_then(|response| response.error.as_deref()),
+            incarnation: after.incarnation,
+            layout_version: after.version,
+            layout_digest: &after.digest,
+        }))
     }
 
     /// Hands everything that has a place in the order to the kernel. Returns whether the history goes on.
@@ -88,10 +142,41 @@ impl Recorder {
         journal.flush().map_err(|error| self.fail(error)).is_ok()
     }
 
+    /// As [`Recorder::flush`] for what has the place `seq`. Others have their turn first, and while another thread
+    /// writes: what they have to say goes into the same write.
+    pub async fn flushed(&self, seq: u64) -> bool {
+        let Some(journal) = &self.journal else { return true };
+        for _ in 0..TURNS {
+            // Whoever is ready to be answered now, too, goes into the same write.
+            tokio::task::yield_now().await;
+            if self.failed.is_cancelled() {
+                return false;
+            }
+            match journal.try_flush(seq) {
+                Ok(true) => return true,
+                Ok(false) => {}
+                Err(error) => {
+                    self.fail(error);
+                    return false;
+                }
+            }
+        }
+        // A write that takes so long is a slow disk; there is no point in being busy meanwhile.
+        self.flush()
+    }
+
     /// Appends an event that is in the file afterwards.
     pub fn record(&self, event: Event) {
         self.enqueue(|| event);
         self.flush();
+    }
+
+    /// Ends the history: nothing is recorded any more, and so nobody is answered any more.
+    pub fn end(&self) {
+        let Some(journal) = self.journal.as_ref().filter(|_| self.goes_on()) else { return };
+        if let Err(error) = journal.end(|| self.clock.moment()) {
+            self.fail(error);
+        }
     }
 
     fn fail(&self, error: WriteError) {
@@ -100,50 +185,11 @@ impl Recorder {
     }
 }
 
-/// The beginning of a call.
-#[must_use]
-pub fn call_begin(
-    call: u64,
-    mesh: &str,
-    node: &Node,
-    request: &Request,
-    host: Option<String>,
-    before: LayoutMark,
-) -> Event {
-    let recordable = !may_hold_secret(&request.path) && request.body.len() <= LARGEST_BODY;
-    let body = recordable.then(|| serde_json::from_slice(&request.body).ok()).flatten();
-    Event::CallBegin(CallBegin {
-        call,
-        mesh: mesh.to_owned(),
-        caller: request.origin.caller.clone(),
-        target: node.config().site.clone(),
-        node: node.config().name.clone(),
-        node_id: node.id().to_string(),
-        incarnation: before.incarnation,
-        token: request.origin.token.clone(),
-        method: request.method.clone(),
-        path: request.path.clone(),
-        query: request.query.clone(),
-        host,
-        body,
-        layout_write: is_layout_write(&request.method, &request.path),
-        layout_version: before.version,
-        layout_digest: before.digest,
-    })
-}
-
-/// The end of a call; without a response nothing was sent.
-#[must_use]
-pub fn call_end(call: u64, response: Option<&Response>, after: LayoutMark) -> Event {
-    Event::CallEnd(CallEnd {
-        call,
-        status: response.map(|response| response.status),
-        answer_digest: response.map(|response| response.body.digest().to_owned()),
-        error: response.and_then(|response| response.error.clone()),
-        incarnation: after.incarnation,
-        layout_version: after.version,
-        layout_digest: after.digest,
-    })
+/// The body of a request, unless it may hold a secret or is no JSON.
+fn recordable_body(request: &Request) -> Option<serde_json::Value> {
+    let recordable =
+        !request.body.is_empty() && request.body.len() <= LARGEST_BODY && !may_hold_secret(&request.path);
+    recordable.then(|| serde_json::from_slice(&request.body).ok()).flatten()
 }
 
 /// Something that happened to a node's layout.

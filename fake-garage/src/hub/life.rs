@@ -48,6 +48,13 @@ fn is_boot(node: &crate::mesh::Node, boot: u64) -> bool {
 ///
 /// The process is killed if the answer is given up before: the pod has gone without a word.
 pub fn follow(place: Place, boot: u64) -> Result<Response, ControlError> {
+    let (name, started) = place.actor.read(|cluster| {
+        let node = cluster.mesh().node(place.node);
+        (node.config().name.clone(), node.boot())
+    });
+    if !(1..=started).contains(&boot) {
+        return Err(ControlError::NoBoot { node: name, boot, started });
+    }
     let port = place.port().ok();
     let lives = place.actor.read(|cluster| is_boot(cluster.mesh().node(place.node), boot));
     let watch = Watch { place, boot };

@@ -152,7 +152,7 @@ async fn answer(
         match read_body(body).await {
             Ok(body) => request.body = body,
             Err(error) => {
-                let response = actor.call_cut_short(node, request, host, &error);
+                let response = actor.call_cut_short(node, request, host.as_deref(), &error);
                 return response.map(http_response).ok_or(NoAnswer);
             }
         }

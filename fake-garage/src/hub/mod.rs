@@ -6,6 +6,7 @@
 pub mod actor;
 pub mod attribution;
 pub mod body;
+mod calls;
 pub mod clock;
 pub mod control;
 pub mod directory;
@@ -18,7 +19,9 @@ pub mod life;
 pub mod listener;
 pub mod options;
 pub mod proxy;
+pub mod refusal;
 pub mod registry;
+pub mod request;
 pub mod rule;
 pub mod rule_guard;
 pub mod serve;

@@ -11,14 +11,19 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use super::directory::Resolved;
-use super::listener::Never;
+use super::listener::{self, ADMIN_PORT, Never};
+use super::registry::{Place, Registry};
 use super::shared::Shared;
 
 type Body = BoxBody<Bytes, hyper::Error>;
+
+/// Bytes under way to a node that is reached through the hub.
+const TUNNEL_BUFFER: usize = 64 * 1024;
 
 /// Why a request could not be passed on.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +52,7 @@ impl ProxyError {
 }
 
 /// Serves the proxy of `site` until `stop` is cancelled.
-pub async fn serve(listener: TcpListener, site: String, shared: Arc<Shared>, stop: CancellationToken) {
+pub async fn serve(listener: TcpListener, site: String, registry: Arc<Registry>, stop: CancellationToken) {
     let site: Arc<str> = site.into();
     loop {
         let accepted = tokio::select! {
@@ -58,11 +63,11 @@ pub async fn serve(listener: TcpListener, site: String, shared: Arc<Shared>, sto
             tokio::task::yield_now().await;
             continue;
         };
-        let (site, shared, stop) = (Arc::clone(&site), Arc::clone(&shared), stop.clone());
+        let (site, registry, stop) = (Arc::clone(&site), Arc::clone(&registry), stop.clone());
         tokio::spawn(async move {
             let service = service_fn(move |request| {
-                let (site, shared) = (Arc::clone(&site), Arc::clone(&shared));
-                async move { Ok::<_, Never>(pass_on(request, &site, &shared).await) }
+                let (site, registry) = (Arc::clone(&site), Arc::clone(&registry));
+                async move { Ok::<_, Never>(pass_on(request, &site, &registry).await) }
             });
             tokio::select! {
                 result = http1::Builder::new().serve_connection(TokioIo::new(stream), service) => {
@@ -76,8 +81,8 @@ pub async fn serve(listener: TcpListener, site: String, shared: Arc<Shared>, sto
     }
 }
 
-async fn pass_on(request: Request<Incoming>, site: &str, shared: &Shared) -> Response<Body> {
-    match forward(request, site, shared).await {
+async fn pass_on(request: Request<Incoming>, site: &str, registry: &Registry) -> Response<Body> {
+    match forward(request, site, registry).await {
         Ok(response) => response.map(BodyExt::boxed),
         Err(error) => refusal(&error),
     }
@@ -86,16 +91,39 @@ async fn pass_on(request: Request<Incoming>, site: &str, shared: &Shared) -> Res
 async fn forward(
     request: Request<Incoming>,
     site: &str,
-    shared: &Shared,
+    registry: &Registry,
 ) -> Result<Response<Incoming>, ProxyError> {
     if request.method() == Method::CONNECT {
         return Err(ProxyError::Connect);
     }
     let host = request.uri().host().ok_or(ProxyError::Relative)?;
     let port = request.uri().port_u16().unwrap_or(80);
-    let address = SocketAddr::new(resolve(host, site, shared)?, port);
+    let address = SocketAddr::new(resolve(host, site, registry.shared())?, port);
+    if port == ADMIN_PORT
+        && let Some(place) = registry.at_own_address(address.ip())
+    {
+        return send(request, tunnel(place).ok_or(ProxyError::Unreachable { address })?, address).await;
+    }
+    let stream = TcpStream::connect(address).await.map_err(|_| ProxyError::Unreachable { address })?;
+    send(request, stream, address).await
+}
+
+/// A connection to a node that is reached through the hub only: the process in its pod would ask for the same.
+fn tunnel(place: Place) -> Option<DuplexStream> {
+    let port = place.port().ok()?;
+    let (ours, theirs) = tokio::io::duplex(TUNNEL_BUFFER);
+    tokio::spawn(async move {
+        port.while_open(listener::serve_stream(theirs, place.actor, place.node)).await;
+    });
+    Some(ours)
+}
+
+async fn send(
+    request: Request<Incoming>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    address: SocketAddr,
+) -> Result<Response<Incoming>, ProxyError> {
     let unreachable = || ProxyError::Unreachable { address };
-    let stream = TcpStream::connect(address).await.map_err(|_| unreachable())?;
     let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
         .handshake::<_, Incoming>(TokioIo::new(stream))
         .await

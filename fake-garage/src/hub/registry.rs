@@ -5,125 +5,20 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::actor::MeshActor;
-use super::attribution::{NodeTokens, TokenEntry, TokenTable};
-use super::fault::Faults;
+use super::attribution::{NodeTokens, TokenTable};
+use super::fault::{Faults, end_kills};
 use super::listener::{self, Port};
 use super::options::NodeNetwork;
+use super::request::check_name;
 use super::shared::Shared;
 use crate::admin::Profile;
-use crate::layout::{ConsistencyMode, LARGEST_FACTOR, NodeId};
-use crate::mesh::{Loss, NodeConfig, NodeIndex, Process};
-use serde::{Deserialize, Serialize};
+use crate::layout::NodeId;
+use crate::mesh::{Loss, Mesh, NodeConfig, NodeIndex, Process};
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 
-/// Something that the control API refuses.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ControlError {
-    /// There is no mesh of that name.
-    #[error("no mesh `{0}` is registered")]
-    NoMesh(String),
-    /// There is no node of that name.
-    #[error("no node `{0}` is known; start it with PUT /control/v1/nodes/SITE/NAMESPACE/POD")]
-    NoNode(String),
-    /// The process of a node has ended.
-    #[error("the process of node `{0}` has ended; start it with PUT /control/v1/nodes/SITE/NAMESPACE/POD")]
-    Ended(String),
-    /// There is no such rule.
-    #[error("there is no rule {0}; it may have ended by itself")]
-    NoRule(u64),
-    /// There is no such fault.
-    #[error("there is no fault {0}; it may have been healed by itself")]
-    NoFault(u64),
-    /// Another mesh has the secret.
-    #[error("mesh `{0}` has that rpc secret already")]
-    SecretTaken(String),
-    /// The secret of a mesh cannot change.
-    #[error("mesh `{0}` is registered with another rpc secret; delete it first")]
-    SecretChanged(String),
-    /// No mesh has the secret of a node.
-    #[error("no mesh has the node's rpc secret (sha256 {0}…); register it with PUT /control/v1/meshes/NAME")]
-    UnknownSecret(String),
-    /// The history cannot be read.
-    #[error("{0}")]
-    Unreadable(String),
-    /// A request that cannot be read.
-    #[error("{0}")]
-    Malformed(String),
-    /// A value that makes no sense.
-    #[error("{0}")]
-    Invalid(String),
-    /// No address is left, or the node's is taken.
-    #[error("{0}")]
-    Address(String),
-}
-
-/// Body of `PUT /meshes/{mesh}`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct MeshRequest {
-    /// SHA-256 of the text of `rpc_secret`, hex.
-    rpc_secret_sha256: String,
-    #[serde(default)]
-    garage_version: Profile,
-    #[serde(default)]
-    tokens: Vec<TokenEntry>,
-}
-
-/// Body of `PUT /nodes/{site}/{namespace}/{pod}`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct NodeRequest {
-    rpc_secret: String,
-    #[serde(default)]
-    admin_token: Option<String>,
-    #[serde(default)]
-    metrics_token: Option<String>,
-    replication_factor: usize,
-    #[serde(default)]
-    consistency_mode: ConsistencyMode,
-    hostname: String,
-    /// Where others reach the node, if that is an address of its own and not the hub's to give: a pod's. Nothing
-    /// listens there for the hub; its admin API is reached through tunnels.
-    #[serde(default)]
-    address: Option<IpAddr>,
-    /// How far the node's wall clock is ahead.
-    #[serde(default)]
-    clock_offset_ms: i64,
-    /// Name of a purge of the layout file, which is carried out before the start, once for each name.
-    #[serde(default)]
-    purge_layout: Option<String>,
-}
-
-/// No node's clock is off by more: ten years, in milliseconds.
-const LARGEST_OFFSET: u64 = 10 * 365 * 24 * 60 * 60 * 1000;
-
-impl NodeRequest {
-    fn check(&self) -> Result<(), ControlError> {
-        if !(1..=LARGEST_FACTOR).contains(&self.replication_factor) {
-            let problem = format!("replicationFactor must be at least 1 and at most {LARGEST_FACTOR}");
-            return Err(ControlError::Invalid(problem));
-        }
-        if self.clock_offset_ms.unsigned_abs() > LARGEST_OFFSET {
-            return Err(ControlError::Invalid("clockOffsetMs must be less than ten years".to_owned()));
-        }
-        Ok(())
-    }
-}
-
-/// Answer of `PUT /nodes/{site}/{namespace}/{pod}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NodeAddress {
-    /// Where its admin API (port 3903) and RPC (port 3901, only a name) are.
-    pub address: IpAddr,
-    /// Its identity, 64 hex digits.
-    pub node_id: String,
-    /// The mesh it belongs to.
-    pub mesh: String,
-    /// How often its process was started; tells one process of a name from the next.
-    pub boot: u64,
-}
+pub use super::refusal::ControlError;
+pub use super::request::{MeshRequest, NodeAddress, NodeRequest};
 
 /// Meshes and nodes of a hub.
 #[derive(Debug)]
@@ -205,6 +100,7 @@ impl Registry {
 
     /// Registers a mesh, or replaces the tokens of one that is registered.
     pub fn register(&self, name: &str, request: MeshRequest) -> Result<(), ControlError> {
+        check_name("mesh", name)?;
         let secret = request.rpc_secret_sha256.to_ascii_lowercase();
         if !hex::decode(&secret).is_ok_and(|bytes| bytes.len() == 32) {
             return Err(ControlError::Invalid("rpcSecretSha256 must be 64 hex digits".to_owned()));
@@ -259,6 +155,7 @@ impl Registry {
         site: &str,
         request: NodeRequest,
     ) -> Result<NodeAddress, ControlError> {
+        check_node_name(name)?;
         request.check()?;
         let actor = self.mesh_of_secret(&request.rpc_secret)?;
         let found = actor.read(|cluster| {
@@ -288,30 +185,12 @@ impl Registry {
                 return Err(error);
             }
         };
-        let config = NodeConfig {
-            name: name.to_owned(),
-            site: site.to_owned(),
-            address,
-            hostname: request.hostname,
-            factor: request.replication_factor,
-            mode: request.consistency_mode,
-            rpc_secret: digest(&request.rpc_secret),
-            clock_offset: request.clock_offset_ms,
-        };
-        let id = self.identity(&actor.name, name);
-        let node = actor.alter(|mesh| match found {
-            Some((node, _)) => {
-                mesh.configure(node, config);
-                if let Some(purge) = &request.purge_layout {
-                    mesh.purge_layout_once(node, purge);
-                }
-                mesh.start(node);
-                node
-            }
-            None => mesh.add(id, config),
-        });
+        let config = config_of(name, site, address, &request);
+        let (id, purge) = (self.identity(&actor.name, name), request.purge_layout.as_deref());
+        let node = actor.alter(|mesh| place(mesh, found.map(|(node, _)| node), id, config, purge));
         let tokens = NodeTokens { admin: request.admin_token, metrics: request.metrics_token };
         actor.set_own_tokens(node, tokens);
+        end_kills(self, &actor, node);
         open_port(&actor, node, door);
         Ok(describe(&actor, node))
     }
@@ -326,6 +205,24 @@ impl Registry {
         // A pod may have changed its mesh: the one that runs counts.
         found.sort_by_key(|place| !place.actor.has_port(place.node));
         found.into_iter().next().ok_or_else(|| ControlError::NoNode(name.to_owned()))
+    }
+
+    /// The running node that others reach at `address`, if it has an address of its own: nothing of the hub listens there.
+    #[must_use]
+    pub fn at_own_address(&self, address: IpAddr) -> Option<Place> {
+        if self.network.contains(address) {
+            return None;
+        }
+        let of_mesh = |actor: Arc<MeshActor>| {
+            // A pod's address is given to another pod after it.
+            let had: Vec<NodeIndex> = actor.read(|cluster| {
+                let nodes = cluster.mesh().nodes();
+                nodes.filter(|(_, node)| node.config().address == address).map(|(index, _)| index).collect()
+            });
+            let node = had.into_iter().find(|node| actor.has_port(*node))?;
+            Some(Place { actor, node })
+        };
+        self.meshes().into_iter().find_map(of_mesh)
     }
 
     /// Stops a node as SIGTERM does, and takes files from it.
@@ -350,6 +247,7 @@ impl Registry {
         actor.port_closed(node).await;
         let door = self.door(address, name).await?;
         actor.alter(|mesh| mesh.start(node));
+        end_kills(self, &actor, node);
         open_port(&actor, node, door);
         Ok(())
     }
@@ -400,6 +298,54 @@ impl Registry {
         let digest = Sha256::digest(format!("mesh seed\0{mesh}\0{}", self.seed));
         digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
+}
+
+fn config_of(name: &str, site: &str, address: IpAddr, request: &NodeRequest) -> NodeConfig {
+    NodeConfig {
+        name: name.to_owned(),
+        site: site.to_owned(),
+        address,
+        hostname: request.hostname.clone(),
+        factor: request.replication_factor,
+        mode: request.consistency_mode,
+        rpc_secret: digest(&request.rpc_secret),
+        clock_offset: request.clock_offset_ms,
+    }
+}
+
+/// Starts a node of a mesh: the one that was `found`, or a new one of identity `id`.
+fn place(
+    mesh: &mut Mesh,
+    found: Option<NodeIndex>,
+    id: NodeId,
+    config: NodeConfig,
+    purge: Option<&str>,
+) -> NodeIndex {
+    let Some(node) = found else {
+        let node = mesh.add(id, config);
+        // There is nothing to take from a node without files, but the purge's name is known from now on.
+        if let Some(purge) = purge {
+            mesh.purge_layout_once(node, purge);
+        }
+        return node;
+    };
+    mesh.configure(node, config);
+    if let Some(purge) = purge {
+        mesh.purge_layout_once(node, purge);
+    }
+    mesh.start(node);
+    node
+}
+
+/// Checks the three parts of `site/namespace/pod`.
+fn check_node_name(name: &str) -> Result<(), ControlError> {
+    let parts: Vec<_> = name.split('/').collect();
+    let [site, namespace, pod] = parts[..] else {
+        return Err(ControlError::Malformed(format!("the node {name:?} is not SITE/NAMESPACE/POD")));
+    };
+    [("site", site), ("namespace", namespace), ("pod", pod)]
+        .into_iter()
+        .try_for_each(|(kind, part)| check_name(kind, part))
 }
 
 fn open_port(actor: &Arc<MeshActor>, node: NodeIndex, door: Option<TcpListener>) {

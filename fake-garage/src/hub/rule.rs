@@ -172,13 +172,22 @@ struct Rule {
     released: watch::Sender<bool>,
 }
 
+impl Rule {
+    const fn is_used_up(&self) -> bool {
+        self.request.count > 0 && self.acted >= self.request.count
+    }
+}
+
 /// A rule as it stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct RuleState {
     id: u64,
     rule: RuleRequest,
     seen: u64,
     acted: u64,
+    /// Whether it has acted as often as it may: it does nothing any more, but what it holds waits for its release.
+    used_up: bool,
 }
 
 /// What a rule does to one call.
@@ -247,6 +256,7 @@ impl Rules {
             rule: rule.request.clone(),
             seen: rule.seen,
             acted: rule.acted,
+            used_up: rule.is_used_up(),
         };
         self.lock().rules.iter().map(state).collect()
     }
@@ -272,8 +282,7 @@ impl Rules {
             }
             rule.seen += 1;
             let begun = rule.seen >= rule.request.nth;
-            let over = rule.request.count > 0 && rule.acted >= rule.request.count;
-            if begun && !over && intervention.is_none() {
+            if begun && !rule.is_used_up() && intervention.is_none() {
                 rule.acted += 1;
                 let released = rule.released.subscribe();
                 intervention =
@@ -339,6 +348,7 @@ mod tests {
         rules.add(rule(json!({"match": {}, "nth": 2, "count": 2, "effect": {"kind": "drop"}})));
         let acts: Vec<_> = (0..5).map(|_| rules.meet(CALL).is_some()).collect();
         assert_eq!(acts, [false, true, true, false, false]);
+        assert_eq!(rules.list().iter().map(|rule| rule.used_up).collect::<Vec<_>>(), [true]);
     }
 
     #[tokio::test(start_paused = true)]

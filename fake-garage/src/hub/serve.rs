@@ -82,7 +82,7 @@ impl Hub {
         let registry = Arc::new(Registry::new(Arc::clone(&shared), options.node_network, options.seed));
         let stop = CancellationToken::new();
         for (site, listener) in proxies {
-            tokio::spawn(proxy::serve(listener, site, Arc::clone(&shared), stop.clone()));
+            tokio::spawn(proxy::serve(listener, site, Arc::clone(&registry), stop.clone()));
         }
         let router = control::router(Arc::clone(&registry), options.control_token);
         let ended = stop.clone().cancelled_owned();
@@ -117,7 +117,7 @@ impl Hub {
         for mesh in self.registry.meshes() {
             mesh.end();
         }
-        recorder.flush();
+        recorder.end();
         recorder.take_failure().map_or(Ok(()), |error| Err(ServeError::Record(error)))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -18,7 +19,10 @@ pub struct HubState {
 }
 
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct MeshState {
+    /// By how many milliseconds the mesh's time is behind the machine's, which it falls where there is too much to do.
+    behind_ms: u64,
     nodes: Vec<NodeState>,
 }
 
@@ -37,7 +41,8 @@ impl HubState {
     pub fn of(registry: &Registry) -> Self {
         let meshes = registry.meshes().into_iter().map(|actor| {
             let StateTable(nodes) = actor.read(|cluster| StateTable::of(cluster.mesh()));
-            (actor.name.clone(), MeshState { nodes })
+            let behind_ms = u64::try_from(actor.behind().as_millis()).unwrap_or(u64::MAX);
+            (actor.name.clone(), MeshState { behind_ms, nodes })
         });
         Self { meshes: meshes.collect(), routes: registry.shared().directory.routes() }
     }
@@ -64,7 +69,29 @@ pub fn table(registry: &Registry, mesh: Option<&str>) -> Result<String, ControlE
     };
     let tables = meshes.into_iter().map(|actor| {
         let table = actor.read(|cluster| StateTable::of(cluster.mesh()));
-        format!("mesh {}\n{table}", actor.name)
+        format!("mesh {}{}\n{table}", actor.name, lag(actor.behind()))
     });
     Ok(tables.collect::<Vec<_>>().join("\n"))
+}
+
+/// What is said of a mesh whose time is behind.
+fn lag(behind: Duration) -> String {
+    if behind.is_zero() {
+        return String::new();
+    }
+    format!(" (its time is {:.1} s behind: the machine is too slow for it)", behind.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mesh_that_is_behind_says_so_and_another_does_not() {
+        assert_eq!(lag(Duration::ZERO), "");
+        assert_eq!(
+            lag(Duration::from_millis(1_260)),
+            " (its time is 1.3 s behind: the machine is too slow for it)"
+        );
+    }
 }

@@ -159,7 +159,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_closed_form_calls_feasible_is_assigned_validly((zones, demand) in problems()) {
+        fn section_7_whatever_the_closed_form_calls_feasible_is_assigned_validly((zones, demand) in problems()) {
             match assign(&zones, demand) {
                 Some(sets) => assert_valid(&sets, &zones, demand),
                 None => prop_assert!(!is_feasible(&zones, demand)),

@@ -39,6 +39,16 @@ impl NodeId {
         &self.0
     }
 
+    /// Its 64 hex digits, written into `room`.
+    #[must_use]
+    pub fn spell<'a>(&self, room: &'a mut [u8; 64]) -> &'a str {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        for (pair, byte) in room.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]];
+        }
+        std::str::from_utf8(room).unwrap_or_default()
+    }
+
     /// The first 16 hex digits, as Garage writes identities in messages and logs.
     #[must_use]
     pub fn short(&self) -> String {
@@ -48,7 +58,7 @@ impl NodeId {
 
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
+        f.write_str(self.spell(&mut [0; 64]))
     }
 }
 

@@ -66,7 +66,7 @@ mod tests {
     #[case::capture_12_small_zone("100 100 | 10", 2, 2, 39_062_500)]
     #[case::capture_12_small_zone_relaxed("100 100 | 10", 2, 1, 409_836_065)]
     #[case::capture_15_factor_3("100 100 | 100", 3, 2, 390_625_000)]
-    fn the_partition_size_is_the_recorded_one(
+    fn section_7_the_partition_size_is_the_recorded_one(
         #[case] gigabytes: &str,
         #[case] factor: usize,
         #[case] redundancy: usize,

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_demand_again_moves_nothing() {
+    fn section_7_the_same_demand_again_moves_nothing() {
         let zones =
             [ZoneRoom { nodes: vec![(0, 128), (1, 128)] }, ZoneRoom { nodes: vec![(2, 128), (3, 128)] }];
         let demand = Demand { factor: 2, zones: 2 };
@@ -152,7 +152,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
         #[test]
-        fn a_reassignment_is_valid_and_possible_whenever_an_assignment_is(
+        fn section_7_a_reassignment_is_valid_and_possible_whenever_an_assignment_is(
             (old_zones, old_demand) in problems(), (zones, demand) in problems(),
         ) {
             let count = zones.iter().map(|zone| zone.nodes.len()).sum::<usize>();

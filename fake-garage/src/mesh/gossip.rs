@@ -30,7 +30,7 @@ impl Mesh {
             return;
         }
         let report = Arc::new(self.status_report(index));
-        for peer in self.connected_peers(index) {
+        for peer in self.peers_to_tell(index, &report) {
             self.send(index, peer, Message::Status(Arc::clone(&report)));
         }
         let pause = self.node(index).status_pause;
@@ -46,6 +46,24 @@ impl Mesh {
             factor: node.config.factor,
             layout: node.gossip_digest(),
         }
+    }
+
+    /// Peers that a node is connected to, without those to which its status is no news where that may be left out.
+    fn peers_to_tell(&self, index: NodeIndex, report: &StatusReport) -> Vec<NodeId> {
+        if !self.pacing.skips_idle {
+            return self.connected_peers(index);
+        }
+        let id = self.node(index).id;
+        let knows = |to: NodeIndex| {
+            let other = self.node(to);
+            let status = other.peers.get(&id).and_then(|peer| peer.status.as_ref());
+            status == Some(&report.status)
+                && report.factor == other.config.factor
+                && report.layout == other.gossip_digest()
+        };
+        let peers = self.node(index).peers.iter().filter(|(_, peer)| peer.is_up());
+        let news = peers.filter(|(id, peer)| !self.undisturbed(index, **id, peer).is_some_and(knows));
+        news.map(|(id, _)| *id).collect()
     }
 
     fn connected_peers(&self, index: NodeIndex) -> Vec<NodeId> {

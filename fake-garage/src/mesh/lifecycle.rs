@@ -49,6 +49,7 @@ impl Mesh {
             status_pause: self.pacing.status_eager,
             status_at: None,
             peers_saved: self.now,
+            saved: None,
             frozen: Vec::new(),
             knocking: Vec::new(),
             attempts: std::collections::BTreeMap::new(),
@@ -71,6 +72,7 @@ impl Mesh {
         node.boot += 1;
         node.started = now + boot;
         node.peers_saved = now;
+        node.saved = None;
         node.process = Process::Running;
         node.peers.clear();
         node.known = OnceLock::new();

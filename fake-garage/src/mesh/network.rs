@@ -132,6 +132,14 @@ impl Mesh {
         self.network.slownesses(from, to).next().is_some()
     }
 
+    /// Whether messages between two nodes come and go as they always do.
+    pub(super) fn is_clear(&self, one: NodeIndex, other: NodeIndex) -> bool {
+        self.network.faults.is_empty()
+            || [(one, other), (other, one)]
+                .into_iter()
+                .all(|(from, to)| self.cut_between(from, to).is_none() && !self.is_slow(from, to))
+    }
+
     /// Extra time of a message on slow links; zero and nothing drawn where they are not.
     pub(super) fn extra_delay(&mut self, from: NodeIndex, to: NodeIndex) -> Time {
         let Self { network, random, .. } = self;

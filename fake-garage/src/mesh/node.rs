@@ -102,7 +102,7 @@ pub struct Node {
     pub(super) layout: LocalLayout,
     /// The state as it was last sent, shared by its messages.
     pub(super) snapshot: OnceLock<Arc<LayoutHistory>>,
-    pub(super) digest: OnceLock<String>,
+    pub(super) digest: OnceLock<Arc<str>>,
     pub(super) gossip: OnceLock<GossipDigest>,
     /// How often the layout has changed.
     pub(super) layout_changes: u64,
@@ -118,6 +118,8 @@ pub struct Node {
     pub(super) status_pause: std::time::Duration,
     pub(super) status_at: Option<Time>,
     pub(super) peers_saved: Time,
+    /// Digest of the addresses that were saved then.
+    pub(super) saved: Option<u64>,
     /// What would have happened while the process was frozen.
     pub(super) frozen: Vec<Event>,
     /// Connections that wait for the frozen process.
@@ -188,8 +190,8 @@ impl Node {
 
     /// Digest of its layout, staging and trackers included.
     #[must_use]
-    pub fn layout_digest(&self) -> &str {
-        self.digest.get_or_init(|| self.layout.history().digest().to_string())
+    pub fn layout_digest(&self) -> &Arc<str> {
+        self.digest.get_or_init(|| self.layout.history().digest().to_string().into())
     }
 
     /// How often its layout has changed, restarts and losses of files included.
@@ -241,7 +243,7 @@ impl Node {
         let versions = history.live().iter().rev().chain(history.old().iter().rev());
         let version = versions.into_iter().find(|version| version.number == number);
         let content = version.unwrap_or_else(|| history.current()).digest();
-        HeldContent { content, layout: self.layout_digest().to_owned() }
+        HeldContent { content, layout: self.layout_digest().to_string() }
     }
 
     pub(super) fn snapshot(&self) -> Arc<LayoutHistory> {

@@ -51,6 +51,9 @@ pub struct Pacing {
     pub rpc_timeout: Duration,
     /// Time between two writes of the peer list.
     pub save_peers: Duration,
+    /// Whether what is sure to change nothing is left out: a status that the receiver has, a ping that will be
+    /// answered. Large meshes that are idle cost little then. The delays that such messages would have are not drawn.
+    pub skips_idle: bool,
 }
 
 /// Pings that fail in a row before a connection is given up.
@@ -87,6 +90,7 @@ impl Pacing {
             dial_timeout: ms(1000),
             rpc_timeout: ms(30_000),
             save_peers: ms(1000),
+            skips_idle: true,
         }
     }
 
@@ -116,6 +120,7 @@ impl Pacing {
             dial_timeout: ms(10_000),
             rpc_timeout: ms(300_000),
             save_peers: ms(60_000),
+            skips_idle: false,
         }
     }
 
@@ -126,7 +131,9 @@ impl Pacing {
             delivery: ms(2)..ms(4),
             delivery_delay: ms(0),
             delayed_per_mille: 0,
-            boot: ms(140)..ms(160),
+            // Loops of nodes that start together come round together: what one tells at its beat comes too late for
+            // the others' (capture 02).
+            boot: ms(148)..ms(152),
             apply_first: ms(12)..ms(13),
             apply: ms(36)..ms(37),
             check: ms(78)..ms(80),

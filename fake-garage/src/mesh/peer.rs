@@ -91,6 +91,14 @@ impl Peer {
         self.pinged = None;
     }
 
+    /// It was pinged, and nothing is there that could keep it from answering.
+    pub(super) const fn answered_at_once(&mut self, now: Time) {
+        self.pinged = Some(now);
+        self.last_seen = Some(now);
+        self.pings += 1;
+        self.failed_pings = 0;
+    }
+
     /// It was heard of again: an attempt is worth while now.
     pub(super) const fn encourage(&mut self, now: Time) {
         if let Link::Down { .. } = self.link {

@@ -157,8 +157,9 @@ impl Mesh {
             Link::Down { retry, .. } => retry.filter(|_| peer.address.is_some()),
             Link::Dialling { .. } => None,
         });
-        let saved = (node.peers_saved + self.pacing.save_peers, !node.peers.is_empty());
-        let due = due.chain(saved.1.then_some(saved.0)).min();
+        let is_saved = self.pacing.skips_idle && node.saved == Some(known(node));
+        let to_save = !node.peers.is_empty() && !is_saved;
+        let due = due.chain(to_save.then_some(node.peers_saved + self.pacing.save_peers)).min();
         let Some(due) = due else { return };
         // A beat at which something is due, but never this very moment.
         let before = due.max(self.now).saturating_sub(Time::from_nanos(u64::from(due > self.now)));
@@ -199,14 +200,17 @@ impl Mesh {
         let node = self.node_mut(index);
         node.peers_saved = now;
         node.files.peers = addresses(node);
+        node.saved = Some(known(node));
     }
 
     /// Pings a peer, or dials it, whichever is due.
     fn tend(&mut self, index: NodeIndex, id: NodeId) {
         let now = self.now;
+        // Where idle meshes are to cost little, pings that are due soon go with one that is due now.
+        let soon = if self.pacing.skips_idle { now + self.pacing.ping / 4 } else { now };
         let Some(peer) = self.node(index).peers.get(&id) else { return };
         match (peer.link, peer.address) {
-            (Link::Up { .. }, _) if peer.pinged.is_none_or(|at| at + self.pacing.ping <= now) => {
+            (Link::Up { .. }, _) if peer.pinged.is_none_or(|at| at + self.pacing.ping <= soon) => {
                 self.ping(index, id);
             }
             (Link::Down { failures, retry: Some(retry) }, Some(address)) if retry <= now => {
@@ -277,9 +281,30 @@ impl Mesh {
         }
     }
 
+    /// The process at the other end of a connection, if it runs and nothing is between.
+    pub(super) fn undisturbed(&self, from: NodeIndex, to: NodeId, peer: &Peer) -> Option<NodeIndex> {
+        let Link::Up { boot, fate: Fate::Intact } = peer.link else { return None };
+        let index = self.find_alive(to)?;
+        let other = self.node(index);
+        (other.boot == boot && other.is_running() && self.is_clear(from, index)).then_some(index)
+    }
+
+    /// Whether a ping would only tell that the other node is there.
+    fn is_sure_to_answer(&self, index: NodeIndex, id: NodeId, peers: u64) -> bool {
+        let peer = self.node(index).peers.get(&id);
+        let there = peer.and_then(|peer| self.undisturbed(index, id, peer));
+        there.is_some_and(|there| known(self.node(there)) == peers)
+    }
+
     fn ping(&mut self, index: NodeIndex, id: NodeId) {
         let (now, timeout) = (self.now, self.pacing.ping_timeout);
         let peers = known(self.node(index));
+        if self.pacing.skips_idle && self.is_sure_to_answer(index, id, peers) {
+            if let Some(peer) = self.node_mut(index).peers.get_mut(&id) {
+                peer.answered_at_once(now);
+            }
+            return;
+        }
         let Some(peer) = self.node_mut(index).peers.get_mut(&id) else { return };
         peer.pinged = Some(now);
         peer.pings += 1;

@@ -89,7 +89,7 @@ impl NodeState {
             incarnation: node.incarnation(),
             layout_version: current.number,
             live_versions: history.live().iter().map(|version| version.number).collect(),
-            layout_digest: node.layout_digest().to_owned(),
+            layout_digest: node.layout_digest().to_string(),
             version_digest: current.digest().to_string(),
             trackers: TrackerState {
                 ack: trackers.ack.get(node.id(), oldest),

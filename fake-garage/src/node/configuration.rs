@@ -1,6 +1,7 @@
 //! `garage.toml`, as far as a node of the hub takes notice of it.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -9,17 +10,22 @@ use crate::layout::{ConsistencyMode, LARGEST_FACTOR};
 /// Where Garage looks for its configuration unless it is told (Garage documentation, "Configuration file format").
 pub const DEFAULT_PATH: &str = "/etc/garage.toml";
 
-/// The part of `garage.toml` that a node of the hub takes notice of. Other keys are read over, as Garage does.
+/// The part of `garage.toml` that a node of the hub takes notice of. Other keys are read over, as Garage does; those
+/// without which it does not start (seen with 2.5.0) are missed here, too.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Configuration {
+    /// Where Garage keeps its metadata. The fake writes nothing there.
+    pub metadata_dir: PathBuf,
+    /// Where Garage keeps data: a folder, or several with their capacities. The fake writes nothing there.
+    data_dir: DataDirectories,
     /// Copies of each partition.
-    pub replication_factor: usize,
+    #[serde(default)]
+    replication_factor: Option<usize>,
     /// How much the cluster gives up to stay available.
     #[serde(default)]
     pub consistency_mode: ConsistencyMode,
     /// Where RPC listens.
-    #[serde(default)]
-    pub rpc_bind_addr: Option<String>,
+    pub rpc_bind_addr: String,
     /// Where others reach its RPC.
     #[serde(default)]
     pub rpc_public_addr: Option<String>,
@@ -34,8 +40,7 @@ pub struct Configuration {
     #[serde(default)]
     pub admin: AdminSection,
     /// `[s3_api]`
-    #[serde(default)]
-    pub s3_api: Option<ApiSection>,
+    pub s3_api: S3Section,
     /// `[k2v_api]`
     #[serde(default)]
     pub k2v_api: Option<ApiSection>,
@@ -60,7 +65,31 @@ pub struct AdminSection {
     pub(super) metrics_token_file: Option<String>,
 }
 
-/// `[s3_api]` and `[k2v_api]`
+/// `data_dir`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+enum DataDirectories {
+    One(PathBuf),
+    Several(Vec<DataDirectory>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct DataDirectory {
+    #[serde(rename = "path")]
+    _path: PathBuf,
+}
+
+/// `[s3_api]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct S3Section {
+    /// The region that clients name, which error answers repeat.
+    pub s3_region: String,
+    /// Where it listens.
+    #[serde(default)]
+    pub api_bind_addr: Option<String>,
+}
+
+/// `[k2v_api]`
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub struct ApiSection {
     /// Where it listens.
@@ -89,6 +118,9 @@ pub enum ConfigurationError {
         /// What is wrong.
         problem: String,
     },
+    /// How many copies to keep is not said. The text is Garage's.
+    #[error("The option replication_factor is required.")]
+    NoFactor,
     /// A key with a value that makes no sense.
     #[error("invalid {key}: {problem}")]
     Value {
@@ -109,12 +141,19 @@ impl Configuration {
             let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
             ConfigurationError::Toml { line, column, problem: error.message().to_owned() }
         })?;
-        let factor = configuration.replication_factor;
+        let factor = configuration.replication_factor.ok_or(ConfigurationError::NoFactor)?;
         if !(1..=LARGEST_FACTOR).contains(&factor) {
             let problem = format!("{factor} copies cannot be kept; set it to 1 to {LARGEST_FACTOR}");
             return Err(ConfigurationError::Value { key: "replication_factor", problem });
         }
         Ok(configuration)
+    }
+
+    /// Copies of each partition.
+    #[must_use]
+    pub fn replication_factor(&self) -> usize {
+        // There is none without: `parse` refuses it.
+        self.replication_factor.unwrap_or(1)
     }
 
     /// Where the admin API listens.
@@ -124,12 +163,12 @@ impl Configuration {
 
     /// Where the other ports listen, each with the key that says so.
     pub fn other_addresses(&self) -> Result<Vec<(&'static str, SocketAddr)>, ConfigurationError> {
-        let api = |section: &Option<ApiSection>| section.as_ref()?.api_bind_addr.clone();
+        let k2v = self.k2v_api.as_ref().and_then(|section| section.api_bind_addr.clone());
         let web = self.s3_web.as_ref().and_then(|section| section.bind_addr.clone());
         let ports = [
-            ("rpc_bind_addr", self.rpc_bind_addr.clone()),
-            ("s3_api.api_bind_addr", api(&self.s3_api)),
-            ("k2v_api.api_bind_addr", api(&self.k2v_api)),
+            ("rpc_bind_addr", Some(self.rpc_bind_addr.clone())),
+            ("s3_api.api_bind_addr", self.s3_api.api_bind_addr.clone()),
+            ("k2v_api.api_bind_addr", k2v),
             ("s3_web.bind_addr", web),
         ];
         let read = |(key, text): (&'static str, Option<String>)| {
@@ -180,7 +219,7 @@ api_bind_addr = "[::]:3903"
     fn a_whole_configuration_is_read_and_what_is_of_no_use_read_over() {
         let configuration = Configuration::parse(FULL).unwrap();
         assert_eq!(
-            (configuration.replication_factor, configuration.consistency_mode),
+            (configuration.replication_factor(), configuration.consistency_mode),
             (2, ConsistencyMode::Degraded)
         );
         assert_eq!(configuration.admin_address().unwrap(), Some("[::]:3903".parse().unwrap()));
@@ -189,37 +228,54 @@ api_bind_addr = "[::]:3903"
         assert_eq!(ports, [3901, 3900, 3902]);
     }
 
+    /// What Garage does not start without, with `more` behind it.
+    fn whole(more: &str) -> String {
+        format!(
+            "metadata_dir = '/m'\ndata_dir = '/d'\nrpc_bind_addr = '[::]:3901'\ns3_api.s3_region = 'r'\n{more}"
+        )
+    }
+
     #[rstest]
     #[case::nothing(
-        "",
-        "TOML decode error: TOML parse error at line 1, column 1: missing field `replication_factor`"
+        String::new(),
+        "TOML decode error: TOML parse error at line 1, column 1: missing field `metadata_dir`"
     )]
+    #[case::no_data(
+        whole("").replace("data_dir = '/d'", ""),
+        "TOML decode error: TOML parse error at line 1, column 1: missing field `data_dir`"
+    )]
+    #[case::no_rpc(
+        whole("").replace("rpc_bind", "rpc_find"),
+        "TOML decode error: TOML parse error at line 1, column 1: missing field `rpc_bind_addr`"
+    )]
+    #[case::no_s3(whole("").replace("s3_api", "s4_api"), "TOML decode error: TOML parse error at line 1, column 1: missing field `s3_api`")]
+    #[case::no_factor(whole(""), "The option replication_factor is required.")]
     #[case::no_toml(
-        "replication_factor = 1\nrpc_secret = 'top-secret' x\n",
-        "TOML decode error: TOML parse error at line 2, column "
+        whole("replication_factor = 1\nrpc_secret = 'top-secret' x\n"),
+        "TOML decode error: TOML parse error at line 6, column "
     )]
     #[case::another_kind(
-        "\nreplication_factor = 'two'\n",
-        "TOML decode error: TOML parse error at line 2, column 22: invalid type: string"
+        whole("\nreplication_factor = 'two'\n"),
+        "TOML decode error: TOML parse error at line 6, column 22: invalid type: string"
     )]
     #[case::unknown_mode(
-        "replication_factor = 1\nconsistency_mode = 'lax'\n",
-        "TOML decode error: TOML parse error at line 2, column 20: unknown variant `lax`"
+        whole("replication_factor = 1\nconsistency_mode = 'lax'\n"),
+        "TOML decode error: TOML parse error at line 6, column 20: unknown variant `lax`"
     )]
-    #[case::no_copies("replication_factor = 0", "invalid replication_factor: 0 copies")]
+    #[case::no_copies(whole("replication_factor = 0"), "invalid replication_factor: 0 copies")]
     #[case::negative(
-        "replication_factor = -1",
-        "TOML decode error: TOML parse error at line 1, column 22: invalid value"
+        whole("replication_factor = -1"),
+        "TOML decode error: TOML parse error at line 5, column 22: invalid value"
     )]
-    fn what_is_no_configuration_is_refused_with_its_line(#[case] text: &str, #[case] expected: &str) {
-        let error = Configuration::parse(text).unwrap_err().to_string();
+    fn what_is_no_configuration_is_refused_with_its_line(#[case] text: String, #[case] expected: &str) {
+        let error = Configuration::parse(&text).unwrap_err().to_string();
         assert!(error.starts_with(expected) && !error.contains("top-secret"), "{error}");
     }
 
     #[test]
     fn an_address_that_is_none_is_named_by_its_key() {
-        let text = "replication_factor = 1\n[admin]\napi_bind_addr = '/run/garage.sock'\n";
-        let error = Configuration::parse(text).unwrap().admin_address().unwrap_err().to_string();
+        let text = whole("replication_factor = 1\n[admin]\napi_bind_addr = '/run/garage.sock'\n");
+        let error = Configuration::parse(&text).unwrap().admin_address().unwrap_err().to_string();
         assert!(error.starts_with("invalid admin.api_bind_addr: `/run/garage.sock`"), "{error}");
     }
 }

@@ -75,6 +75,8 @@ pub struct NodeStart {
     pub(super) hostname: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) address: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) purge_layout: Option<String>,
 }
 
 impl std::fmt::Debug for NodeStart {

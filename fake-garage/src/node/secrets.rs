@@ -9,6 +9,7 @@ use std::fmt;
 use std::io;
 
 use super::configuration::Configuration;
+use crate::hub::request::{BAD_SECRET, is_rpc_secret};
 
 /// A file with a secret: its content, and its mode where it has one.
 #[derive(Clone, PartialEq, Eq)]
@@ -44,6 +45,9 @@ pub enum SecretError {
     /// The one that every node needs is not there.
     #[error("rpc_secret value is missing, not present in config file or in environment")]
     NoRpcSecret,
+    /// It is not 32 bytes in hex. The text is Garage's.
+    #[error("{BAD_SECRET}, please check the documentation for requirements")]
+    BadRpcSecret,
     /// A file cannot be read.
     #[error("Failed to read secret file {path}")]
     Read {
@@ -90,6 +94,11 @@ impl fmt::Debug for SecretOptions<'_> {
 }
 
 impl Secrets {
+    /// Says what Garage does not start with.
+    pub fn check(&self) -> Result<(), SecretError> {
+        if is_rpc_secret(&self.rpc) { Ok(()) } else { Err(SecretError::BadRpcSecret) }
+    }
+
     /// Finds the secrets of a node.
     pub fn find(configuration: &Configuration, options: &SecretOptions<'_>) -> Result<Self, SecretError> {
         let allowed = match options.env.get("GARAGE_ALLOW_WORLD_READABLE_SECRETS") {
@@ -174,7 +183,9 @@ mod tests {
     }
 
     fn find(toml: &str, env: &[(&str, &str)]) -> Result<Secrets, SecretError> {
-        let configuration = Configuration::parse(&format!("replication_factor = 1\n{toml}")).unwrap();
+        const NEEDED: &str = "metadata_dir = '/m'\ndata_dir = '/d'\nreplication_factor = 1\n\
+                              rpc_bind_addr = '[::]:3901'\ns3_api.s3_region = 'r'\n";
+        let configuration = Configuration::parse(&format!("{NEEDED}{toml}")).unwrap();
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         Secrets::find(&configuration, &SecretOptions { env: &env, read: &read })
     }

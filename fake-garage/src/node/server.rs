@@ -94,6 +94,7 @@ impl Node {
         let (admin, others) =
             (configuration.admin_address().map_err(bad)?, configuration.other_addresses().map_err(bad)?);
         let secrets = Secrets::find(&configuration, &SecretOptions { env, read: &read_file })?;
+        secrets.check()?;
         let around = Surroundings::read(env, &read_file, configuration.rpc_public_addr.as_deref())?;
         let client = HubClient::new(around.hub.clone(), around.token, &around.pod);
         Ok(Self {
@@ -105,10 +106,11 @@ impl Node {
                 rpc_secret: secrets.rpc,
                 admin_token: secrets.admin,
                 metrics_token: secrets.metrics,
-                replication_factor: configuration.replication_factor,
+                replication_factor: configuration.replication_factor(),
                 consistency_mode: configuration.consistency_mode,
                 hostname: around.pod.pod,
                 address: around.address,
+                purge_layout: around.purge_layout,
             },
             admin,
             others,

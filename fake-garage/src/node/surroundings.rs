@@ -13,6 +13,9 @@ use crate::hub::ControlToken;
 /// Where a service account's volume tells the namespace of a pod (Kubernetes documentation).
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
+/// Where a pod's domains are searched, its namespace first (Kubernetes documentation, "DNS for Services and Pods").
+const RESOLVER_FILE: &str = "/etc/resolv.conf";
+
 /// How long the hub may stay away at the start, unless `ONEWRITER_HUB_PATIENCE` says otherwise.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -40,6 +43,8 @@ pub struct Surroundings {
     pub address: Option<IpAddr>,
     /// How long the hub may stay away at the start.
     pub patience: Duration,
+    /// Name of a purge of the layout file, which is carried out before the start, once for each name.
+    pub purge_layout: Option<String>,
 }
 
 impl Surroundings {
@@ -50,9 +55,10 @@ impl Surroundings {
     /// | `ONEWRITER_HUB` | `http://HOST:PORT` of the control API |
     /// | `ONEWRITER_HUB_TOKEN`, `ONEWRITER_HUB_TOKEN_FILE` | its token, or a file that holds it |
     /// | `ONEWRITER_SITE` | the site |
-    /// | `POD_NAMESPACE` | the namespace; else the service account's volume tells it |
+    /// | `POD_NAMESPACE` | the namespace; else the service account's volume tells it, else the resolver's configuration |
     /// | `POD_NAME`, `HOSTNAME` | the pod |
     /// | `GARAGE_NODE_HOST`, `POD_IP` | its address; else the host of `rpc_public_addr`, if that is an address |
+    /// | `GARAGE_LAYOUT_PURGE` | name of a purge of the layout file: carried out before the start, once for each name |
     /// | `ONEWRITER_HUB_PATIENCE` | seconds for which the hub may stay away at the start; 60 |
     pub fn read(
         env: &BTreeMap<String, String>,
@@ -64,7 +70,8 @@ impl Surroundings {
             get(name).map(str::to_owned).ok_or(EnvironmentError::Missing { name, what })
         };
         let namespace_file = || read(NAMESPACE_FILE).ok().map(|file| file.text.trim().to_owned());
-        let namespace = get("POD_NAMESPACE").map(str::to_owned).or_else(namespace_file);
+        let searched = || searched_namespace(&read(RESOLVER_FILE).ok()?.text);
+        let namespace = get("POD_NAMESPACE").map(str::to_owned).or_else(namespace_file).or_else(searched);
         let missing = EnvironmentError::Missing { name: "POD_NAMESPACE", what: "the pod's namespace" };
         let pod = PodIdentity {
             site: needed("ONEWRITER_SITE", "the pod's site")?,
@@ -83,6 +90,7 @@ impl Surroundings {
                 None => public().and_then(|host| host.parse().ok()),
             },
             patience: get("ONEWRITER_HUB_PATIENCE").map_or(Ok(PATIENCE), seconds)?,
+            purge_layout: get("GARAGE_LAYOUT_PURGE").map(str::to_owned),
         })
     }
 }
@@ -105,6 +113,13 @@ impl PodIdentity {
             Some((name, value)) => Err(invalid(name, value, "a name of letters, digits, `-`, `.` and `_`")),
         }
     }
+}
+
+/// The namespace in `search NAMESPACE.svc.DOMAIN …`. Pods without a service account's volume have only this.
+fn searched_namespace(resolver: &str) -> Option<String> {
+    let domains = resolver.lines().find_map(|line| line.trim().strip_prefix("search "))?;
+    let (namespace, _) = domains.split_whitespace().find_map(|domain| domain.split_once(".svc."))?;
+    Some(namespace.to_owned())
 }
 
 fn invalid(name: &'static str, value: &str, expected: &'static str) -> EnvironmentError {
@@ -180,9 +195,25 @@ mod tests {
     }
 
     #[test]
+    fn a_purge_is_passed_on_by_its_name() {
+        assert_eq!(surroundings(&[]).unwrap().purge_layout, None);
+        let found = surroundings(&[("GARAGE_LAYOUT_PURGE", "factor-3")]).unwrap();
+        assert_eq!(found.purge_layout.as_deref(), Some("factor-3"));
+    }
+
+    #[test]
     fn without_a_word_on_the_address_it_is_that_of_rpc() {
         let found = surroundings(&[("GARAGE_NODE_HOST", "")]).unwrap();
         assert_eq!(found.address, Some("10.0.0.9".parse().unwrap()));
+    }
+
+    #[test]
+    fn without_a_word_on_the_namespace_it_is_the_first_domain_that_is_searched() {
+        let with =
+            "nameserver 10.96.0.10\nsearch cell.svc.cluster.local svc.cluster.local\noptions ndots:5\n";
+        assert_eq!(searched_namespace(with).as_deref(), Some("cell"));
+        assert_eq!(searched_namespace("search example.org\n"), None);
+        assert_eq!(searched_namespace("nameserver 10.0.0.1\n"), None);
     }
 
     #[rstest]

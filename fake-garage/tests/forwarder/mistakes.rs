@@ -27,6 +27,12 @@ use crate::world::{PodProcess, World};
     1,
     "only one of `rpc_secret` and `rpc_secret_file` can be set"
 )]
+#[case::no_secret(
+    "GARAGE_RPC_SECRET",
+    "abcd",
+    1,
+    "Invalid RPC secret key: expected 32 bytes of random hex, please check the documentation for requirements"
+)]
 #[case::no_hub("ONEWRITER_HUB", "", 2, "ONEWRITER_HUB is not set")]
 #[case::no_site("ONEWRITER_SITE", "", 2, "ONEWRITER_SITE is not set")]
 #[case::no_token_file(
@@ -51,13 +57,11 @@ async fn a_bad_environment_ends_the_pod(
 }
 
 #[rstest]
-#[case::no_factor(
-    "",
-    "TOML decode error: TOML parse error at line 1, column 1: missing field `replication_factor`"
-)]
+#[case::nothing("", "TOML decode error: TOML parse error at line 1, column 1: missing field `metadata_dir`")]
 #[case::no_toml("replication_factor = 1\n[admin\n", "TOML parse error at line 2, column ")]
 #[case::no_address(
-    "replication_factor = 1\n[admin]\napi_bind_addr = '3903'\n",
+    "metadata_dir = '/m'\ndata_dir = '/d'\nreplication_factor = 1\nrpc_bind_addr = '[::]:3901'\n\
+     s3_api.s3_region = 'r'\n[admin]\napi_bind_addr = '3903'\n",
     "invalid admin.api_bind_addr: `3903`"
 )]
 #[tokio::test]

@@ -115,10 +115,17 @@ impl World {
         Ok((answer.status().as_u16(), answer.json().await?))
     }
 
+    /// A call of the admin API with a body, and its status.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> u16 {
+        let url = format!("http://{}{path}", self.pod_address());
+        self.http.post(url).bearer_auth("t").json(body).send().await.unwrap().status().as_u16()
+    }
+
     /// A configuration file as the operator writes it.
     pub(crate) fn configuration(&self, factor: u8) -> String {
         let text = format!(
-            "replication_factor = {factor}\nrpc_bind_addr = \"{0}:3901\"\n[s3_api]\napi_bind_addr = \"{0}:3900\"\n\
+            "metadata_dir = \"/data/metadata\"\ndata_dir = \"/data/data\"\nreplication_factor = {factor}\n\
+             rpc_bind_addr = \"{0}:3901\"\n[s3_api]\ns3_region = \"garage\"\napi_bind_addr = \"{0}:3900\"\n\
              [admin]\napi_bind_addr = \"{0}:3903\"\n",
             self.at(100)
         );

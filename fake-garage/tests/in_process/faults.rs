@@ -118,12 +118,13 @@ async fn resuming_and_healing_end_the_faults_they_are_about() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_killed_node_that_was_started_meanwhile_is_left_alone() {
+async fn a_kill_is_over_when_its_node_was_started_meanwhile() {
     let world = World::with_layout().await;
     let killed = world.fault(node_fault("kill")).await;
     world.fault(node_fault("restart")).await.keep();
     let before = world.state(3);
-    killed.heal().await.unwrap();
+    let error = killed.heal().await.unwrap_err();
+    assert!(error.to_string().contains("may have been healed"), "{error}");
     assert_eq!(world.state(3), before);
 }
 

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+const SECRET: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 pub(crate) const NODES: [&str; 4] = ["east/ns/g-0", "east/ns/g-1", "west/ns/g-0", "west/ns/g-1"];
 
 /// Addresses for one hub at a time.
@@ -72,7 +73,7 @@ impl World {
 
     async fn join(&self) {
         let registry = self.hub.registry();
-        let secret = fake_garage::hub::registry::digest("secret");
+        let secret = fake_garage::hub::registry::digest(SECRET);
         let tokens = json!([{"token": "token", "caller": "harness", "target": "*", "label": "all"}]);
         let mesh: MeshRequest = read(json!({"rpcSecretSha256": secret, "tokens": tokens}));
         registry.register("mesh", mesh).unwrap();
@@ -81,7 +82,7 @@ impl World {
         for name in NODES {
             let site = &name[..4];
             let node: NodeRequest =
-                read(json!({"rpcSecret": "secret", "replicationFactor": 2, "hostname": &name[8..]}));
+                read(json!({"rpcSecret": SECRET, "replicationFactor": 2, "hostname": &name[8..]}));
             let started = registry.start_node(name, site, node).await.unwrap();
             entries.push(format!("{}@{}:3901", started.node_id, started.address));
             roles.push(

@@ -120,7 +120,7 @@ fn capture_23_an_own_version_is_dropped_if_another_one_came_first() {
 }
 
 #[test]
-fn preview_changes_nothing() {
+fn section_6_preview_changes_nothing() {
     let (mut here, _) = two_sites(0);
     stage(&mut here, &[(X, storage("a", 1))], 10);
     let before = here.history().clone();
@@ -129,7 +129,7 @@ fn preview_changes_nothing() {
 }
 
 #[test]
-fn statistics_and_message_of_a_first_layout() {
+fn section_6_statistics_and_message_of_a_first_layout() {
     let mut here = node(A1, 2, 0);
     stage(&mut here, &[(A1, storage("site-a", 100)), (B1, storage("site-b", 100))], 1);
     let statistics = here.preview(2).unwrap().statistics;

@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn merging_a_state_twice_changes_nothing_the_second_time(happenings in prop::collection::vec(happening(), 0..30)) {
+    fn section_8_merging_a_state_twice_changes_nothing_the_second_time(happenings in prop::collection::vec(happening(), 0..30)) {
         let Sites { nodes: [mut here, there], .. } = after(&happenings);
         send(&there, &mut here);
         let before = here.history().clone();
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn versions_only_move_forward(happenings in prop::collection::vec(happening(), 0..30)) {
+    fn section_8_versions_only_move_forward(happenings in prop::collection::vec(happening(), 0..30)) {
         let mut sites = Sites::new();
         for happening in &happenings {
             let before = sites.nodes.each_ref().map(|node| node.current().number);
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn a_live_version_never_changes_its_content(happenings in prop::collection::vec(happening(), 0..30)) {
+    fn rule_2_a_live_version_never_changes_its_content(happenings in prop::collection::vec(happening(), 0..30)) {
         let mut sites = Sites::new();
         for happening in &happenings {
             let before = sites.nodes.clone();
@@ -160,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn in_which_order_states_arrive_does_not_matter_for_staging(
+    fn rule_4_in_which_order_states_arrive_does_not_matter_for_staging(
         happenings in prop::collection::vec(happening(), 0..20), more in prop::collection::vec(happening(), 0..10),
     ) {
         let early = after(&happenings);

@@ -66,7 +66,7 @@ fn capture_19_a_version_is_acknowledged_then_synchronised_then_the_old_one_retir
 }
 
 #[test]
-fn synchronisation_reaches_no_further_than_what_everybody_has_acknowledged() {
+fn section_9_synchronisation_reaches_no_further_than_what_everybody_has_acknowledged() {
     let mut nodes = four(2);
     apply(&mut nodes[0], 10);
     let round = nodes[0].sync_round();

@@ -8,7 +8,7 @@ use crate::fixture::*;
 #[rstest]
 #[case::case_a_and_b_connected(true)]
 #[case::case_f_partitioned(false)]
-fn two_sites_that_stage_different_nodes_both_keep_their_change(#[case] connected: bool) {
+fn cases_a_b_f_two_sites_that_stage_different_nodes_both_keep_their_change(#[case] connected: bool) {
     let (mut here, mut there) = two_sites(0);
     stage(&mut here, &[(X, storage("a", 1))], 10);
     if connected {
@@ -23,7 +23,7 @@ fn two_sites_that_stage_different_nodes_both_keep_their_change(#[case] connected
 #[rstest]
 #[case::case_c_connected(true)]
 #[case::case_g_partitioned(false)]
-fn of_two_changes_of_one_node_the_later_wins_and_others_stay(#[case] connected: bool) {
+fn cases_c_g_of_two_changes_of_one_node_the_later_wins_and_others_stay(#[case] connected: bool) {
     let (mut here, mut there) = two_sites(0);
     stage(&mut here, &[(X, storage("a", 1)), (Y, storage("a", 9))], 10);
     if connected {
@@ -73,7 +73,7 @@ fn case_e_a_revert_takes_everybodys_staged_changes() {
 #[rstest]
 #[case::case_h_staged_before_the_apply(10, 20)]
 #[case::case_i_staged_after_the_apply_and_lost_although_newer(3_020, 20)]
-fn what_an_apply_has_not_seen_is_lost(#[case] staged_at: u64, #[case] applied_at: u64) {
+fn cases_h_i_what_an_apply_has_not_seen_is_lost(#[case] staged_at: u64, #[case] applied_at: u64) {
     let (mut here, mut there) = two_sites(0);
     stage(&mut there, &[(Y, storage("b", 1))], staged_at);
     apply(&mut here, applied_at);
@@ -86,7 +86,7 @@ fn what_an_apply_has_not_seen_is_lost(#[case] staged_at: u64, #[case] applied_at
 #[case::case_j_staged_before_the_revert(10, 20)]
 #[case::case_k_staged_after_the_revert_and_lost_although_newer(2_020, 20)]
 #[case::case_n_staged_within_the_gossip_delay(21, 20)]
-fn what_a_revert_has_not_seen_is_lost_even_if_it_had_nothing_to_revert(
+fn cases_j_k_what_a_revert_has_not_seen_is_lost_even_if_it_had_nothing_to_revert(
     #[case] staged_at: u64,
     #[case] reverted_at: u64,
 ) {
@@ -138,7 +138,7 @@ fn capture_22_s4_a_t_from_the_future_does_no_harm_to_later_staging() {
 }
 
 #[test]
-fn staging_does_not_move_t_and_apply_and_revert_do() {
+fn section_8_staging_does_not_move_t_and_apply_and_revert_do() {
     let (mut here, _) = two_sites(0);
     let before = here.history().staging.moved;
     stage(&mut here, &[(X, storage("a", 1))], 10);

@@ -202,7 +202,7 @@ fn the_same_seed_gives_the_same_faults() {
         world.mesh.heal();
         world.mesh.hold_trackers(all[1], Held::default());
         world.pass(ms(20_000));
-        let digests: Vec<_> = world.mesh.nodes().map(|(_, node)| node.layout_digest().to_owned()).collect();
+        let digests: Vec<_> = world.mesh.nodes().map(|(_, node)| node.layout_digest().clone()).collect();
         (format!("{:?}", world.told), digests)
     };
     assert_eq!(history(7), history(7));

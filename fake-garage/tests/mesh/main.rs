@@ -5,6 +5,7 @@
 mod failures;
 mod faults;
 mod gossip;
+mod idle;
 mod races;
 mod settling;
 mod table;

@@ -80,7 +80,7 @@ fn the_same_seed_and_calls_give_the_same_history(#[case] pacing: Pacing) {
         world.pass(ms(30_000));
         world.mesh.start(world.nodes[3]);
         world.pass(ms(30_000));
-        let digests: Vec<_> = world.mesh.nodes().map(|(_, node)| node.layout_digest().to_owned()).collect();
+        let digests: Vec<_> = world.mesh.nodes().map(|(_, node)| node.layout_digest().clone()).collect();
         (format!("{:?}", world.told), digests)
     };
     assert_eq!(history(7), history(7));

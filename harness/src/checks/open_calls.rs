@@ -1,6 +1,6 @@
 //! Calls that have begun and not ended.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 /// How many calls may be open at once. A run has some hundreds; more than this means that their ends were lost.
 const OPEN: usize = 1 << 16;
@@ -8,12 +8,14 @@ const OPEN: usize = 1 << 16;
 /// What a check remembers of each call that has begun and not ended.
 #[derive(Debug)]
 pub struct OpenCalls<T> {
-    calls: BTreeMap<u64, T>,
+    /// By number. Calls begin in the order of their numbers and end soon, so nearly all happens at the end of a short
+    /// queue.
+    calls: VecDeque<(u64, T)>,
 }
 
 impl<T> Default for OpenCalls<T> {
     fn default() -> Self {
-        Self { calls: BTreeMap::new() }
+        Self { calls: VecDeque::new() }
     }
 }
 
@@ -21,27 +23,39 @@ impl<T> OpenCalls<T> {
     /// Call `call` has begun. Returns what was remembered of the call that is given up to make room: of another one
     /// of that number, or of the oldest of too many.
     pub fn begin(&mut self, call: u64, what: T) -> Option<T> {
-        let replaced = self.calls.insert(call, what);
-        if replaced.is_some() || self.calls.len() <= OPEN {
-            return replaced;
+        if self.calls.back().is_none_or(|(last, _)| *last < call) {
+            self.calls.push_back((call, what));
+        } else {
+            match self.find(call) {
+                Ok(at) => return Some(std::mem::replace(&mut self.calls[at].1, what)),
+                Err(at) => self.calls.insert(at, (call, what)),
+            }
         }
-        self.calls.pop_first().map(|(_, oldest)| oldest)
+        if self.calls.len() <= OPEN {
+            return None;
+        }
+        self.calls.pop_front().map(|(_, oldest)| oldest)
     }
 
     /// Call `call` has ended.
     pub fn end(&mut self, call: u64) -> Option<T> {
-        self.calls.remove(&call)
+        let at = self.find(call).ok()?;
+        self.calls.remove(at).map(|(_, what)| what)
     }
 
     /// What is remembered of call `call`, if it is open.
     #[must_use]
     pub fn get(&self, call: u64) -> Option<&T> {
-        self.calls.get(&call)
+        self.find(call).ok().map(|at| &self.calls[at].1)
     }
 
     /// What is remembered of the open calls, by number.
     pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.calls.values()
+        self.calls.iter().map(|(_, what)| what)
+    }
+
+    fn find(&self, call: u64) -> Result<usize, usize> {
+        self.calls.binary_search_by_key(&call, |(number, _)| *number)
     }
 }
 

@@ -2,24 +2,16 @@
 
 use std::sync::Arc;
 
-use onewriter_history::{Event, Record, State};
-use serde_json::json;
+use onewriter_history::{Event, Record};
 
 use super::{Check, Finding, Found, Judge, Recent, Seen};
 
-/// Subject of the state event with which a history ends.
-pub const END: &str = "end";
+pub use onewriter_history::event::END;
 
-/// The event with which a history of so many `events` ends. Numbers show what is missing in the middle, only this shows
-/// what is missing at the end.
+/// The event with which a history of so many `events` ends, see [`Event::end`].
 #[must_use]
 pub fn seal(events: u64) -> Event {
-    Event::State(State {
-        cell: None,
-        mesh: None,
-        subject: END.to_owned(),
-        value: json!({ "events": events }),
-    })
+    Event::end(events)
 }
 
 /// The last event of a history says how many there are. One that was cut short must not pass for a clean one.

@@ -72,6 +72,16 @@ pub async fn status(site: Site, mesh: &Mesh, address: &str) -> Result<serde_json
         .map_err(|error| Failure::harness(site, format!("read the status of the node at {address}"), error))
 }
 
+/// Whether the node at `address` knows of no older layout version that is still draining, read with the harness's token.
+pub async fn is_settled(site: Site, mesh: &Mesh, address: &str) -> Result<bool, Failure> {
+    let history: serde_json::Value =
+        get(mesh, address, "GetClusterLayoutHistory").await.map_err(|error| {
+            Failure::harness(site, format!("read the layout history of the node at {address}"), error)
+        })?;
+    let mut versions = history["versions"].as_array().into_iter().flatten();
+    Ok(versions.all(|version| version["status"] != "Draining"))
+}
+
 async fn read(mesh: &Mesh, address: &str) -> Result<Layout, reqwest::Error> {
     get(mesh, address, "GetClusterLayout").await
 }
@@ -81,14 +91,14 @@ async fn get<T: serde::de::DeserializeOwned>(
     address: &str,
     path: &str,
 ) -> Result<T, reqwest::Error> {
-    let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
+    let http = mesh.http(LIMIT)?;
     let url = format!("http://{address}:3903/v2/{path}");
     http.get(url).bearer_auth(mesh.harness_token()).send().await?.error_for_status()?.json().await
 }
 
 /// The layout that a person sees at the node at `address`.
 pub async fn seen_by_hand(mesh: &Mesh, address: &str) -> Result<Layout, BoxError> {
-    let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
+    let http = mesh.http(LIMIT)?;
     let url = format!("http://{address}:3903/v2/GetClusterLayout");
     let answer = http.get(url).bearer_auth(mesh.human_token()).send().await?;
     Ok(answer.error_for_status()?.json().await?)
@@ -102,7 +112,7 @@ pub async fn by_hand(
     path: &str,
     body: &serde_json::Value,
 ) -> Result<serde_json::Value, BoxError> {
-    let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
+    let http = mesh.http(LIMIT)?;
     let url = format!("http://{address}:3903/v2/{path}");
     let answer = http.post(url).bearer_auth(mesh.human_token()).json(body).send().await?;
     let status = answer.status();

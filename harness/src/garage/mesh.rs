@@ -1,6 +1,7 @@
 //! A mesh of a cell's own: its secret, and who calls with which token.
 
 use std::fmt;
+use std::time::Duration;
 
 use rand::RngCore as _;
 use sha2::{Digest as _, Sha256};
@@ -22,6 +23,8 @@ pub struct Mesh {
     pub name: String,
     /// The shared secret of its nodes, 64 hex digits.
     pub rpc_secret: String,
+    /// URL of the HTTP proxy through which the harness reaches its nodes; none where it reaches them without.
+    pub proxy: Option<String>,
     tokens: Vec<CallerToken>,
 }
 
@@ -43,7 +46,22 @@ impl Mesh {
         }
         tokens.push(caller_token(HARNESS, "*"));
         tokens.push(caller_token(HUMAN, "*"));
-        Self { name: name.into(), rpc_secret: secret(), tokens }
+        Self { name: name.into(), rpc_secret: secret(), proxy: None, tokens }
+    }
+
+    /// The same mesh, whose nodes the harness reaches through `proxy`.
+    #[must_use]
+    pub fn behind(self, proxy: Option<String>) -> Self {
+        Self { proxy, ..self }
+    }
+
+    /// A client for calls to its nodes, each of which may take `limit`.
+    pub(super) fn http(&self, limit: Duration) -> reqwest::Result<reqwest::Client> {
+        let client = reqwest::Client::builder().no_proxy().timeout(limit);
+        match &self.proxy {
+            Some(proxy) => client.proxy(reqwest::Proxy::http(proxy)?).build(),
+            None => client.build(),
+        }
     }
 
     /// The token with which `caller`'s operator calls nodes of `target`.

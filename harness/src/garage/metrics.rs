@@ -7,7 +7,7 @@ use onewriter_history::Moment;
 use serde_json::json;
 
 use super::facts::{METRIC, MetricFact};
-use crate::failure::chain;
+use crate::failure::{BoxError, chain};
 use crate::scenario::Scope;
 use crate::site::Site;
 
@@ -26,20 +26,26 @@ async fn record_site(scope: &Scope, site: Site) {
         return;
     }
     let since = Moment::now().mono_ns;
-    let fact = match page(url).await {
+    let fact = match page(scope, site).await {
         Ok(page) => MetricFact::of_page(site.name(), since, &scope.namespace, &page),
         Err(error) => MetricFact {
             site: site.name().to_owned(),
             since_ns: since,
-            error: Some(chain(&error)),
+            error: Some(chain(error.as_ref())),
             ..MetricFact::default()
         },
     };
     scope.recorder.state(METRIC, json!(fact));
 }
 
-/// The page of metrics at `url`.
-pub async fn page(url: &str) -> Result<String, reqwest::Error> {
+/// The page of metrics of the operator of `site`.
+pub async fn page(scope: &Scope, site: Site) -> Result<String, BoxError> {
+    let url = scope.metrics.at(site);
+    if url.starts_with('/') {
+        let asked = http::Request::get(url).body(Vec::new())?;
+        let client = scope.client(site);
+        return Ok(tokio::time::timeout(LIMIT, client.request_text(asked)).await??);
+    }
     let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
-    http.get(url).send().await?.error_for_status()?.text().await
+    Ok(http.get(url).send().await?.error_for_status()?.text().await?)
 }

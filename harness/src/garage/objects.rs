@@ -23,6 +23,18 @@ pub fn nodes(client: Client, namespace: &str) -> Api<DynamicObject> {
     Api::namespaced_with(client, namespace, &resource("v1beta1", "GarageNode", "garagenodes"))
 }
 
+/// GarageClusters of all namespaces, in the stored version.
+#[must_use]
+pub fn all_clusters(client: Client) -> Api<DynamicObject> {
+    Api::all_with(client, &resource("v1beta2", "GarageCluster", "garageclusters"))
+}
+
+/// GarageNodes of all namespaces.
+#[must_use]
+pub fn all_nodes(client: Client) -> Api<DynamicObject> {
+    Api::all_with(client, &resource("v1beta1", "GarageNode", "garagenodes"))
+}
+
 fn resource(version: &str, kind: &str, plural: &str) -> ApiResource {
     ApiResource {
         group: GROUP.to_owned(),

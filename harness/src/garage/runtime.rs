@@ -108,7 +108,7 @@ fn node_spec(pod: &PodStart) -> Result<NodeSpec, GaragePodError> {
         rpc_secret: secrets.rpc,
         admin_token: secrets.admin,
         metrics_token: secrets.metrics,
-        replication_factor: u32::try_from(configuration.replication_factor).unwrap_or(u32::MAX),
+        replication_factor: u32::try_from(configuration.replication_factor()).unwrap_or(u32::MAX),
         consistency_mode: configuration.consistency_mode.name().to_owned(),
         hostname: pod.name.pod.clone(),
         purge_layout: pod.init_commands.get(PURGE).map(|command| command.join(" ")),
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    const CONFIGURATION: &str = "replication_factor = 2\nrpc_secret_file = \"/secrets/rpc\"\n[admin]\napi_bind_addr = \"[::]:3903\"\n";
+    const CONFIGURATION: &str = "metadata_dir = \"/m\"\ndata_dir = \"/d\"\nreplication_factor = 2\nrpc_bind_addr = \"[::]:3901\"\nrpc_secret_file = \"/secrets/rpc\"\n[s3_api]\ns3_region = \"garage\"\n[admin]\napi_bind_addr = \"[::]:3903\"\n";
 
     #[test]
     fn a_node_is_what_environment_and_configuration_say() {
@@ -187,7 +187,8 @@ mod tests {
     fn a_pod_that_is_no_garage_says_what_it_lacks() {
         let error = node_spec(&pod(&[], &[])).unwrap_err();
         assert!(error.to_string().contains("/etc/garage.toml"), "{error}");
-        let error = node_spec(&pod(&[], &[("/etc/garage.toml", "replication_factor = 1")])).unwrap_err();
+        let without_secret = CONFIGURATION.replace("rpc_secret_file", "another_file");
+        let error = node_spec(&pod(&[], &[("/etc/garage.toml", without_secret.as_str())])).unwrap_err();
         assert!(matches!(error, GaragePodError::Secret(SecretError::NoRpcSecret)));
     }
 

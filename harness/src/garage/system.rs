@@ -24,13 +24,20 @@ use crate::wait;
 #[derive(Debug, Clone)]
 pub struct Garage {
     hub: Hub,
+    proxy: Option<String>,
 }
 
 impl Garage {
     /// The system behind `hub`.
     #[must_use]
     pub fn new(hub: Hub) -> Self {
-        Self { hub }
+        Self { hub, proxy: None }
+    }
+
+    /// The same system, whose nodes the harness reaches through the HTTP proxy at `proxy`.
+    #[must_use]
+    pub fn behind(self, proxy: Option<String>) -> Self {
+        Self { proxy, ..self }
     }
 
     /// Name of the mesh of the cell in `scope`.
@@ -45,7 +52,7 @@ impl System for Garage {
 
     fn open<'a>(&'a self, scope: &'a Scope, cell: &'a Cell) -> BoxFuture<'a, Result<Stage, Failure>> {
         async move {
-            let mesh = Mesh::new(Self::mesh_name(&scope.namespace));
+            let mesh = Mesh::new(Self::mesh_name(&scope.namespace)).behind(self.proxy.clone());
             declare_roles(scope, &roles_of(cell));
             let registered = self.hub.put_mesh(&mesh.name, &mesh.rpc_secret_digest(), mesh.tokens()).await;
             registered

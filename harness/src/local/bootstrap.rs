@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use futures::future::try_join_all;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, Client,
@@ -21,15 +22,20 @@ const ESTABLISHED_DEADLINE: Duration = Duration::from_secs(30);
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Creates `objects` in their order and waits until the definitions among them are served.
-pub(super) async fn create(client: &Client, site: Site, objects: &[Value]) -> Result<(), LocalError> {
-    for object in objects {
+/// Creates `objects`, namespaces first and then all others at once, and waits until the definitions among them are
+/// served.
+pub(crate) async fn create(client: &Client, site: Site, objects: &[Value]) -> Result<(), LocalError> {
+    let (namespaces, others): (Vec<_>, Vec<_>) =
+        objects.iter().partition(|object| object["kind"] == "Namespace");
+    let made = async |object: &Value| {
         create_one(client, object).await.map_err(failed(site, object))?;
-    }
-    for object in objects.iter().filter(|object| object["kind"] == "CustomResourceDefinition") {
-        established(client, object).await.map_err(failed(site, object))?;
-    }
-    Ok(())
+        if object["kind"] == "CustomResourceDefinition" {
+            established(client, object).await.map_err(failed(site, object))?;
+        }
+        Ok(())
+    };
+    try_join_all(namespaces.into_iter().map(made)).await?;
+    try_join_all(others.into_iter().map(made)).await.map(drop)
 }
 
 /// What the pod agent may do.

@@ -180,6 +180,7 @@ mod tests {
                 token_file: file("token", "secret"),
                 journal: file("journal", "{}\n"),
                 log: dir.join("no-log"),
+                nodes: None,
             },
             versions: BTreeMap::default(),
             durations_ms: BTreeMap::default(),

@@ -49,7 +49,7 @@ pub struct SiteDescription {
 pub struct OperatorDescription {
     /// The program.
     pub program: PathBuf,
-    /// Where it serves its metrics.
+    /// Where it serves its metrics: a URL, or a path at its site's API server.
     pub metrics: String,
     /// Its log.
     pub log: PathBuf,
@@ -67,4 +67,8 @@ pub struct HubDescription {
     pub journal: PathBuf,
     /// Its log.
     pub log: PathBuf,
+    /// URL of the HTTP proxy through which this machine reaches nodes by their addresses; none where it reaches them
+    /// without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<String>,
 }

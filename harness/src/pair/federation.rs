@@ -1,4 +1,5 @@
-//! Two local sites with a hub, an agent and the operator under test: the pair that a supervisor owns.
+//! The pair that a supervisor owns, from whichever provider; two local sites with a hub, an agent and the operator under
+//! test.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,15 +8,18 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join};
+use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::equipment::Equipment;
 use super::hub::{self, RunningHub};
 use super::manifests::{self, Manifest};
 use super::operator::{self, OperatorLaunch, RunningOperator};
 use super::{HubDescription, OperatorDescription, PairDescription, SiteDescription};
 use crate::agent::Agent;
 use crate::garage::runtime::GarageRuntime;
+use crate::kind::federation::{self as clusters, Programs};
 use crate::local::{Identity, LocalPair, ServiceAccountName, Settings};
 use crate::process::Child;
 use crate::scenario::Disturbance;
@@ -23,20 +27,53 @@ use crate::site::{PerSite, Site};
 use crate::supervisor::{AnyError, Context, LogTail, Pair, PartDeath, ProgressSink, Running, StartError};
 use crate::toolchain;
 
-/// How long an operator may take to stop by itself.
-const OPERATOR_GRACE: Duration = Duration::from_secs(5);
 /// How long an API server may take to answer what it has begun, before it is ended on purpose.
 const API_SERVER_GRACE: Duration = Duration::from_secs(2);
 /// How long the hub may take to stop by itself.
 const HUB_GRACE: Duration = Duration::from_secs(3);
 
+/// Where the sites of a pair come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provider {
+    /// Real control planes as local processes.
+    #[default]
+    Local,
+    /// Two kind clusters.
+    Kind,
+}
+
+impl Provider {
+    /// Its name, as it is given to `--provider`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Kind => "kind",
+        }
+    }
+}
+
 /// What a client asks a pair to be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairOptions {
+    /// Where its sites come from.
+    #[serde(default)]
+    pub provider: Provider,
+    /// The image of kind's nodes; none for the one that is at hand, or can be built.
+    #[serde(default)]
+    pub node_image: Option<String>,
     /// The operator to run; none for the reference operator.
     #[serde(default)]
     pub operator_bin: Option<PathBuf>,
+    /// An image of the operator to run: the name of one that the Docker daemon has, or an archive. Only in clusters.
+    #[serde(default)]
+    pub operator_image: Option<String>,
+    /// Manifests to run the operator by, in place of the reference operator's: a file, or a folder of files. Only in
+    /// clusters.
+    #[serde(default)]
+    pub operator_manifests: Option<PathBuf>,
     /// Further arguments for it.
     #[serde(default)]
     pub operator_args: Vec<String>,
@@ -48,48 +85,77 @@ pub struct PairOptions {
     pub seed: u64,
 }
 
-/// Finds, or builds, the operator to run.
-pub type ResolveOperator = fn(PairOptions, Context) -> BoxFuture<'static, Result<PathBuf, AnyError>>;
+/// Finds, or builds, a program to run.
+pub type Resolve = fn(PairOptions, Context) -> BoxFuture<'static, Result<PathBuf, AnyError>>;
 
-/// Two local sites with a hub, an agent and the operator under test.
-#[derive(Debug)]
+/// Two sites with a hub and the operator under test, from whichever provider.
+#[derive(Debug, Clone)]
 pub struct Federation {
     /// The operator's definitions and permissions, without webhooks.
     pub manifests: Vec<Manifest>,
     /// The same with webhooks.
     pub webhook_manifests: Vec<Manifest>,
+    /// What runs the operator in a cluster.
+    pub workload: Vec<Manifest>,
+    /// The same, and what its webhooks need, with webhooks.
+    pub webhook_workload: Vec<Manifest>,
     /// Finds the operator.
-    pub resolve_operator: ResolveOperator,
+    pub resolve_operator: Resolve,
+    /// Finds the fake Garage that pods run.
+    pub resolve_garage: Resolve,
 }
 
 impl Pair for Federation {
     fn start(&self, context: Context) -> BoxFuture<'static, Result<Arc<dyn Running>, StartError>> {
-        let (plain, webhooks) = (self.manifests.clone(), self.webhook_manifests.clone());
-        let resolve = self.resolve_operator;
-        async move {
-            let options: PairOptions =
-                serde_json::from_value(context.options.clone()).map_err(StartError::new)?;
-            let manifests = if options.webhooks { webhooks } else { plain };
-            let running = start(manifests, options, resolve, context).await.map_err(StartError::new)?;
-            Ok(Arc::new(running) as Arc<dyn Running>)
+        let federation = self.clone();
+        async move { Box::pin(federation.start_from(context)).await.map_err(StartError::new) }.boxed()
+    }
+}
+
+impl Federation {
+    async fn start_from(self, context: Context) -> Result<Arc<dyn Running>, AnyError> {
+        let options: PairOptions = serde_json::from_value(context.options.clone())?;
+        let (mut manifests, workload) = if options.webhooks {
+            (self.webhook_manifests, self.webhook_workload)
+        } else {
+            (self.manifests, self.workload)
+        };
+        if options.provider == Provider::Local {
+            return Ok(Arc::new(start(manifests, options, self.resolve_operator, context).await?));
         }
-        .boxed()
+        manifests.extend(workload);
+        if let Some(given) = &options.operator_manifests {
+            manifests = manifests::read(given)?;
+        }
+        let objects = manifests::parse(&manifests)?;
+        let operator = match &options.operator_image {
+            Some(image) => PathBuf::from(image),
+            None => (self.resolve_operator)(options.clone(), context.clone()).await?,
+        };
+        let programs =
+            Programs { operator, garage: (self.resolve_garage)(options.clone(), context.clone()).await? };
+        Ok(Arc::new(Box::pin(clusters::start(&objects, &options, programs, context)).await?))
     }
 }
 
 /// Measures phases of a start.
-struct Phases {
+pub(crate) struct Phases {
     started: Instant,
     durations_ms: BTreeMap<String, u64>,
 }
 
 impl Phases {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { started: Instant::now(), durations_ms: BTreeMap::new() }
     }
 
+    /// Milliseconds that each took.
+    pub(crate) fn durations_ms(self) -> BTreeMap<String, u64> {
+        self.durations_ms
+    }
+
     /// The phase that began when the last one ended is over.
-    fn ended(&mut self, name: &str) {
+    pub(crate) fn ended(&mut self, name: &str) {
         let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.durations_ms.insert(name.to_owned(), elapsed);
         self.started = Instant::now();
@@ -99,7 +165,7 @@ impl Phases {
 async fn start(
     manifests: Vec<Manifest>,
     options: PairOptions,
-    resolve: ResolveOperator,
+    resolve: Resolve,
     context: Context,
 ) -> Result<RunningFederation, AnyError> {
     let mut phases = Phases::new();
@@ -128,7 +194,28 @@ async fn start(
     phases.ended("sites");
     let running = RunningFederation::furnish(context, program, &options, hub, sites).await?;
     phases.ended("operators");
-    Ok(running.timed(phases.durations_ms))
+    Ok(running.timed(phases.durations_ms()))
+}
+
+/// Resolves with the first death only: whatever follows, the pair is not whole any more.
+pub(crate) async fn told_once(
+    told: &Mutex<Option<String>>,
+    death: impl Future<Output = PartDeath>,
+) -> PartDeath {
+    if told.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+        return std::future::pending().await;
+    }
+    let death = death.await;
+    *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(death.part.clone());
+    death
+}
+
+/// What clients may ask of a pair.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Request {
+    Disturb(Disturbance),
+    Equip(Equipment),
 }
 
 /// A pair that is there.
@@ -208,6 +295,15 @@ impl RunningFederation {
         Ok(())
     }
 
+    /// Runs other operators from now on.
+    async fn equip(&self, with: &Equipment) -> Result<(), AnyError> {
+        let at = async |site: Site| {
+            let admin = self.sites.at(site).client(Identity::Admin).await?;
+            self.operators.at(site).equip(with, admin).await
+        };
+        try_join(at(Site::East), at(Site::West)).await.map(drop)
+    }
+
     async fn revive_operator(&self, site: Site) -> Result<(), AnyError> {
         let admin = self.sites.at(site).client(Identity::Admin).await?;
         self.operators.at(site).revive(admin).await
@@ -215,9 +311,11 @@ impl RunningFederation {
 
     /// Starts the API server of `site` again, and its operator if that has ended or is about to.
     async fn revive_site(&self, site: Site) -> Result<(), AnyError> {
+        // Whatever the operator renews from now on it renews at the server that is started.
+        let since = Timestamp::now();
         self.sites.at(site).revive_api_server().await?;
         let admin = self.sites.at(site).client(Identity::Admin).await?;
-        self.operators.at(site).made_up_its_mind(admin.clone()).await?;
+        self.operators.at(site).made_up_its_mind(admin.clone(), since).await?;
         self.operators.at(site).revive(admin).await
     }
 }
@@ -276,7 +374,7 @@ fn describe(
     };
     PairDescription {
         name: context.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        provider: "local".to_owned(),
+        provider: Provider::Local.name().to_owned(),
         dir: context.folder.clone(),
         sites: PerSite::from_fn(site),
         hub: HubDescription {
@@ -284,6 +382,7 @@ fn describe(
             token_file: hub.token_file.clone(),
             journal: hub.journal.clone(),
             log: hub.child.log().to_owned(),
+            nodes: None,
         },
         versions: versions(),
         durations_ms: BTreeMap::new(),
@@ -305,28 +404,23 @@ impl Running for RunningFederation {
     }
 
     fn died(&self) -> BoxFuture<'_, PartDeath> {
-        async move {
-            // Clients are told of the first death only: whatever follows, the pair is not whole any more.
-            if self.told.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
-                return std::future::pending().await;
-            }
+        let death = async {
             let child = self.ended().await;
             let name = child.name().to_owned();
-            *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.clone());
-            PartDeath {
-                status: child.exited().await.to_string(),
-                log: LogTail::read(name.clone(), child.log()),
-                part: name,
-            }
-        }
-        .boxed()
+            let log = LogTail::read(name.clone(), child.log());
+            PartDeath { status: child.exited().await.to_string(), log, part: name }
+        };
+        told_once(&self.told, death).boxed()
     }
 
     fn request(&self, body: Value) -> BoxFuture<'_, Result<Value, AnyError>> {
         async move {
-            let what: Disturbance = serde_json::from_value(body.clone())
+            let request = serde_json::from_value(body.clone())
                 .map_err(|error| format!("this pair knows no request `{body}`: {error}"))?;
-            self.disturb(what).await?;
+            match request {
+                Request::Disturb(what) => self.disturb(what).await?,
+                Request::Equip(with) => self.equip(&with).await?,
+            }
             Ok(Value::Null)
         }
         .boxed()
@@ -337,8 +431,8 @@ impl Running for RunningFederation {
     fn stop(&self) -> BoxFuture<'_, ()> {
         async move {
             futures::join!(
-                self.operators.east.program.end(OPERATOR_GRACE),
-                self.operators.west.program.end(OPERATOR_GRACE)
+                self.operators.east.program.end(operator::GRACE),
+                self.operators.west.program.end(operator::GRACE)
             );
             self.agent.stop().await;
             futures::join!(self.hub.child.stop(HUB_GRACE), self.sites.stop());

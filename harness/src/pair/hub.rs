@@ -137,7 +137,7 @@ fn host_with(config: &Path) -> Result<(), BoxError> {
 }
 
 /// 32 random bytes in hex.
-fn secret() -> String {
+pub(crate) fn secret() -> String {
     let mut bytes = [0_u8; 32];
     rand::rng().fill_bytes(&mut bytes);
     hex::encode(bytes)

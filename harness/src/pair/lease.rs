@@ -6,6 +6,7 @@
 use futures::StreamExt as _;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{DeleteParams, ListParams};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, watcher};
@@ -20,23 +21,34 @@ use crate::wait::WatchBackoff;
 /// # Errors
 /// When the API server does not do that.
 pub async fn release(client: Client) -> kube::Result<()> {
-    let leases: Api<Lease> = Api::namespaced(client, NAMESPACE);
+    release_in(client, NAMESPACE).await
+}
+
+/// The same for an operator that lives in `namespace`.
+///
+/// # Errors
+/// When the API server does not do that.
+pub async fn release_in(client: Client, namespace: &str) -> kube::Result<()> {
+    let leases: Api<Lease> = Api::namespaced(client, namespace);
     leases.delete_collection(&DeleteParams::default(), &ListParams::default()).await.map(drop)
 }
 
-/// Waits until an operator that runs has renewed its Lease: from then on it does not end because it could not. Returns at
-/// once if nobody holds a Lease.
+/// Waits until an operator that runs has renewed its Lease after `since`: from then on it does not end because it could
+/// not. Returns at once if nobody holds a Lease.
 ///
 /// # Errors
 /// When the API server does not tell who holds the Lease.
-pub async fn renewed(client: Client) -> kube::Result<()> {
+pub async fn renewed(client: Client, since: Timestamp) -> kube::Result<()> {
     let leases: Api<Lease> = Api::namespaced(client, NAMESPACE);
-    let held = leases.list(&ListParams::default()).await?.items.iter().find_map(renewal);
-    let Some(before) = held else { return Ok(()) };
+    let held = leases.list(&ListParams::default()).await?.items.iter().any(|lease| renewal(lease).is_some());
+    if !held {
+        return Ok(());
+    }
     let events = watcher(leases, watcher::Config::default()).backoff(WatchBackoff::default());
+    // What is there when the watch begins comes first.
     let mut leases = std::pin::pin!(events.applied_objects());
     while let Some(lease) = leases.next().await {
-        if lease.is_ok_and(|lease| renewal(&lease).is_some_and(|time| time.0 > before.0)) {
+        if lease.is_ok_and(|lease| renewal(&lease).is_some_and(|time| time.0 > since)) {
             break;
         }
     }

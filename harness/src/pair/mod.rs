@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`collect`](mod@collect) | saving what is to be seen of a running pair |
 //! | [`description`] | where the parts of a running pair are |
+//! | [`equipment`] | which operator runs on a pair |
 //! | [`federation`] | the pair that a supervisor owns |
 //! | [`lease`] | the Lease of an operator that was ended, or was cut off |
 //! | [`manifests`] | an operator's manifests |
@@ -14,6 +15,7 @@
 
 pub mod collect;
 pub mod description;
+pub mod equipment;
 pub mod federation;
 pub mod hub;
 pub mod lease;

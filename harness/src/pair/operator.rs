@@ -5,8 +5,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 
+use super::equipment::Equipment;
 use super::lease;
 use super::probe;
 use super::secret_file;
@@ -16,6 +18,9 @@ use crate::site::Site;
 
 /// Namespace in which an operator lives, its Lease included (operator contract §6.1).
 pub const NAMESPACE: &str = "garage-operator-system";
+
+/// How long an operator may take to stop by itself.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// How long an operator may take until it says that it is ready.
 const READY: Duration = Duration::from_secs(30);
@@ -50,6 +55,8 @@ pub struct RunningOperator {
     pub metrics: String,
     /// URL of its health endpoints.
     pub health: String,
+    /// The arguments that operators share.
+    shared: Vec<OsString>,
 }
 
 /// Starts an operator. It is not awaited: see [`RunningOperator::ready`].
@@ -62,10 +69,12 @@ pub async fn start(launcher: &Launcher, launch: &OperatorLaunch) -> Result<Runni
     if launch.webhooks {
         env.extend(webhooks(free_port(launch.address)?));
     }
+    let shared: Vec<OsString> = arguments(metrics, health).collect();
+    let own = launch.arguments.iter().map(OsString::from);
     let what = Launch {
         name: format!("{}-operator", launch.site),
         program: launch.program.clone(),
-        args: arguments(metrics, health).chain(launch.arguments.iter().map(OsString::from)).collect(),
+        args: shared.iter().cloned().chain(own).collect(),
         env,
         log: folder.join("operator.log"),
     };
@@ -73,17 +82,19 @@ pub async fn start(launcher: &Launcher, launch: &OperatorLaunch) -> Result<Runni
         program: Revivable::start(launcher, what).await?,
         metrics: format!("http://{metrics}/metrics"),
         health: format!("http://{health}"),
+        shared,
     })
 }
 
 impl RunningOperator {
-    /// Waits until an operator that was cut off from its API server either goes on or has ended.
-    pub async fn made_up_its_mind(&self, admin: Client) -> Result<(), BoxError> {
+    /// Waits until an operator that was cut off from its API server, which came back after `since`, either goes on or has
+    /// ended.
+    pub async fn made_up_its_mind(&self, admin: Client, since: Timestamp) -> Result<(), BoxError> {
         let child = self.program.child();
         let decided = async {
             tokio::select! {
                 _ = child.exited() => Ok(()),
-                renewed = lease::renewed(admin) => renewed,
+                renewed = lease::renewed(admin, since) => renewed,
             }
         };
         let limit = humantime::format_duration(READY);
@@ -96,6 +107,18 @@ impl RunningOperator {
     /// Waits until the operator says that it is ready.
     pub async fn ready(&self) -> Result<(), probe::ProbeError> {
         probe::until_success(&self.program.child(), &format!("{}/readyz", self.health), None, READY).await
+    }
+
+    /// Ends it and starts another one in its place, with the same addresses, and waits until that says that it is ready.
+    pub async fn equip(&self, with: &Equipment, admin: Client) -> Result<(), BoxError> {
+        self.program.end(GRACE).await;
+        let own = with.operator_args.iter().map(OsString::from);
+        let arguments = self.shared.iter().cloned().chain(own).collect();
+        self.program.refit(|launch| {
+            launch.program.clone_from(&with.operator_bin);
+            launch.args = arguments;
+        });
+        self.revive(admin).await
     }
 
     /// Starts it again if it does not run, with the Lease of its site free, and waits until it says that it is ready.
@@ -142,7 +165,7 @@ fn environment(kubeconfig: &Path, proxy: SocketAddr) -> Vec<(OsString, OsString)
 
 /// Waiting periods in which nothing happens, shortened. As variables, because an operator that does not know them
 /// overlooks them, where it would refuse an unknown flag.
-const WAITING: [(&str, &str); 4] = [
+pub(crate) const WAITING: [(&str, &str); 4] = [
     ("DRAIN_QUIET_PERIOD", "500ms"),
     ("TOMBSTONE_AGE", "1s"),
     ("REQUEUE_PENDING", "500ms"),

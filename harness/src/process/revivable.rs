@@ -11,7 +11,7 @@ use super::{Child, Launch, LaunchError, Launcher};
 #[derive(Debug)]
 pub struct Revivable {
     launcher: Launcher,
-    launch: Launch,
+    launch: Mutex<Launch>,
     child: Mutex<Child>,
     /// Whether it is to be down. Its end is then nothing to tell.
     down: watch::Sender<bool>,
@@ -22,7 +22,7 @@ impl Revivable {
     pub async fn start(launcher: &Launcher, launch: Launch) -> Result<Self, LaunchError> {
         let child = launcher.launch(launch.clone()).await?;
         let down = watch::Sender::new(false);
-        Ok(Self { launcher: launcher.clone(), launch, child: Mutex::new(child), down })
+        Ok(Self { launcher: launcher.clone(), launch: Mutex::new(launch), child: Mutex::new(child), down })
     }
 
     /// The process as it is now.
@@ -46,10 +46,16 @@ impl Revivable {
         self.child().stop(grace).await;
     }
 
+    /// Changes what is started from the next time on.
+    pub fn refit(&self, change: impl FnOnce(&mut Launch)) {
+        change(&mut self.launch.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// Starts it again if it does not run.
     pub async fn revive(&self) -> Result<Child, LaunchError> {
         if self.child().status().is_some() {
-            let child = self.launcher.launch(self.launch.clone()).await?;
+            let launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let child = self.launcher.launch(launch).await?;
             *self.child.lock().unwrap_or_else(PoisonError::into_inner) = child;
         }
         self.down.send_replace(false);

@@ -182,14 +182,19 @@ fn headline(verdict: &Verdict) -> String {
     if verdict.cells.is_empty() && verdict.exit() == Exit::SetupFailed {
         return "SET-UP FAILED: no cell was run".to_owned();
     }
-    let word = match verdict.verdict {
+    format!("{}: {cells}; {calls} calls recorded, {writes} of them layout writes{total}", word(verdict))
+}
+
+/// What a run came to, in a word.
+#[must_use]
+pub fn word(verdict: &Verdict) -> &'static str {
+    match verdict.verdict {
         _ if matches!(verdict.exit(), Exit::Interrupted | Exit::Terminated) => "INTERRUPTED",
         VerdictKind::Pass => "PASS",
         VerdictKind::Violation => "VIOLATION",
         VerdictKind::Fail => "FAIL",
         VerdictKind::Unknown => "UNKNOWN",
-    };
-    format!("{word}: {cells}; {calls} calls recorded, {writes} of them layout writes{total}")
+    }
 }
 
 fn mark(outcome: &Outcome) -> &'static str {

@@ -24,11 +24,24 @@ use crate::pair::PairDescription;
 use crate::report::verdict::Problem;
 use crate::report::{Exit, Verdict};
 use crate::scenario::system::Planned;
-use crate::scenario::{Abort, AbortSwitch, Blame, CellReport, Disturber, Limits, Scope, System, runner};
+use crate::scenario::{
+    Abort, AbortSwitch, Blame, Cell, CellReport, Disturber, Limits, Scope, System, runner,
+};
 use crate::site::{PerSite, Site};
 
 /// Subject of the state event that says which states a run records.
 pub const RECORDS: &str = "records";
+
+/// Who uses the pair of a run beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tenancy {
+    /// Nobody: the pair ends with the run.
+    Sole,
+    /// Nobody meanwhile, others before and after it. The namespaces of its cells may be left behind.
+    InTurn,
+    /// Others at the same time.
+    Shared,
+}
 
 /// How a run is to go.
 #[derive(Debug, Clone)]
@@ -37,8 +50,8 @@ pub struct RunOptions {
     pub limits: Limits,
     /// How many cells run at once.
     pub parallel: usize,
-    /// Whether the pair serves others as well, or lives on after the run.
-    pub shared: bool,
+    /// Who else uses the pair.
+    pub tenancy: Tenancy,
     /// Whether what a failed cell made is left in the pair, because the pair is kept for a person to look at.
     pub keep_failed: bool,
     /// Ends the run early when it is thrown.
@@ -75,9 +88,13 @@ pub async fn execute<S: System>(
             return Verdict::new(directory.run(), vec![], vec![], vec![problem]);
         }
     };
-    let namespaces = plan.iter().map(|(_, cell)| Scope::namespace_of(cell, &directory.suffix())).collect();
+    let namespaces = plan.iter().map(|(_, cell)| run.namespace(cell, 0)).collect();
     let cells = run.cells(system, plan).await;
-    let share = sources::Share { since, cells: options.shared.then_some(namespaces) };
+    let share = sources::Share {
+        since,
+        cells: (options.tenancy != Tenancy::Sole).then_some(namespaces),
+        has_lines: options.tenancy != Tenancy::Shared,
+    };
     let mut problems = run.problems();
     let facts = |audit: &Audit, object: &Value| system.facts(audit, object);
     let judged = match sources::events(pair, &directory.steps(), &share, &facts) {
@@ -160,6 +177,12 @@ impl<'a> Run<'a> {
         report
     }
 
+    fn namespace(&self, cell: &Cell, attempt: u32) -> String {
+        let suffix = self.directory.suffix();
+        let suffix = (self.options.tenancy != Tenancy::Sole).then_some(suffix.as_str());
+        Scope::namespace_of(cell, suffix, attempt)
+    }
+
     async fn attempt<S: System>(
         &self,
         system: &S,
@@ -167,11 +190,7 @@ impl<'a> Run<'a> {
         attempt: u32,
     ) -> CellReport {
         let path = cell.path();
-        let suffix = self.directory.suffix();
-        let namespace = match attempt {
-            0 => Scope::namespace_of(cell, &suffix),
-            again => Scope::namespace_of(cell, &format!("{suffix}-{again}")),
-        };
+        let namespace = self.namespace(cell, attempt);
         let scope = Scope {
             evidence: self.directory.cell(&path),
             recorder: self.recorder.of_cell(&path, &namespace),
@@ -184,7 +203,7 @@ impl<'a> Run<'a> {
             abort: self.options.abort.clone(),
             disturber: self.options.disturber.clone(),
             pair: self.pair.clone(),
-            shared: self.options.shared,
+            shared: self.options.tenancy == Tenancy::Shared,
             keep_failed: self.options.keep_failed,
         };
         runner::run_cell(system, scenario, cell, &scope).await

@@ -17,7 +17,7 @@ pub mod observer;
 pub mod sources;
 
 pub use directory::RunDirectory;
-pub use execute::{RunOptions, execute};
+pub use execute::{RunOptions, Tenancy, execute};
 pub use observer::Observer;
 
 use std::path::Path;

@@ -47,6 +47,8 @@ pub struct Share {
     pub since: Moment,
     /// Meshes and namespaces of the run's cells. None: the pair is the run's own, everything belongs to it.
     pub cells: Option<BTreeSet<String>>,
+    /// Whether every line that the operators log from then on is the run's: nobody else uses the pair meanwhile.
+    pub has_lines: bool,
 }
 
 impl Share {
@@ -75,6 +77,9 @@ impl Share {
         let (Some(cells), Event::Log(log)) = (&self.cells, event) else { return true };
         if moment.mono_ns < self.since.mono_ns {
             return false;
+        }
+        if self.has_lines {
+            return true;
         }
         let Ok(Value::Object(line)) = serde_json::from_str(&log.line) else { return false };
         let namespace = |value: &Value| value.as_str()?.split('/').next().map(str::to_owned);
@@ -245,7 +250,7 @@ mod tests {
     fn merged(cells: Option<BTreeSet<String>>) -> Vec<Record> {
         let (folder, pair) = sources();
         let long_ago = Moment { at: "2026-01-01T00:00:00Z".parse().unwrap(), mono_ns: 0 };
-        let share = Share { since: long_ago, cells };
+        let share = Share { since: long_ago, cells, has_lines: false };
         let merged = events(&pair, &folder.path().join("steps.jsonl"), &share, &|_, _| Vec::new()).unwrap();
         merged.collect::<Result<_, _>>().unwrap()
     }

@@ -61,15 +61,24 @@ pub struct Scope {
     pub pair: Arc<PairDescription>,
     /// Whether a failed cell is left as it is, for a person to look at.
     pub keep_failed: bool,
-    /// Whether the pair outlives the run, so that the cell's namespaces must be removed one by one.
+    /// Whether others use the pair meanwhile, so that the cell's namespaces must be removed one by one.
     pub shared: bool,
 }
 
 impl Scope {
-    /// The scope of `cell` in run `run` (a short suffix that keeps namespaces of several runs apart).
+    /// The namespace of `cell`. `run` (a short suffix) keeps those of several runs on one pair apart, `attempt` those of a
+    /// cell that is run again.
+    ///
+    /// On a pair of one's own the name says nothing of the run: whatever the hub draws for the mesh, which has this name,
+    /// then follows from the seed alone.
     #[must_use]
-    pub fn namespace_of(cell: &Cell, run: &str) -> String {
-        format!("ow-{}-{}-{run}", cell.scenario.replace('_', "-"), cell.name)
+    pub fn namespace_of(cell: &Cell, run: Option<&str>, attempt: u32) -> String {
+        let mut name = format!("ow-{}-{}", cell.scenario.replace('_', "-"), cell.name);
+        for part in run.map(str::to_owned).into_iter().chain((attempt > 0).then(|| attempt.to_string())) {
+            name.push('-');
+            name.push_str(&part);
+        }
+        name
     }
 
     /// Breaks or mends a part of the pair, and records that.
@@ -94,5 +103,24 @@ impl std::fmt::Debug for Scope {
             .field("cell", &self.cell)
             .field("namespace", &self.namespace)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_a_pair_of_ones_own_a_namespace_is_named_after_its_cell_alone() {
+        let cell = Cell::control("scale_down", "writer");
+        assert_eq!(Scope::namespace_of(&cell, None, 0), "ow-scale-down-writer");
+        assert_eq!(Scope::namespace_of(&cell, None, 2), "ow-scale-down-writer-2");
+    }
+
+    #[test]
+    fn on_a_shared_pair_runs_and_attempts_have_namespaces_of_their_own() {
+        let cell = Cell::control("scale_down", "writer");
+        assert_eq!(Scope::namespace_of(&cell, Some("x1"), 0), "ow-scale-down-writer-x1");
+        assert_eq!(Scope::namespace_of(&cell, Some("x1"), 1), "ow-scale-down-writer-x1-1");
     }
 }

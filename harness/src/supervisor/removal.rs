@@ -6,10 +6,19 @@ use std::{
 };
 
 use super::folder::PairFolder;
+use crate::kind::belongings;
 
 /// Why a folder is still there.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
+    /// The pair has containers, and they could not be removed.
+    #[error("cannot remove the containers of the pair in {}", path.display())]
+    Containers {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: crate::failure::BoxError,
+    },
     /// It could not be renamed.
     #[error("cannot set {} aside for its removal", path.display())]
     Rename {
@@ -32,6 +41,9 @@ pub enum RemoveError {
 pub(super) async fn remove(folder: &PairFolder) -> Result<(), RemoveError> {
     let remains = folder.remains();
     let path = folder.path.clone();
+    // As long as there are any, the folder stays: nobody else knows of them.
+    let containers = belongings::remove(&path).await;
+    containers.map_err(|source| RemoveError::Containers { path: path.clone(), source })?;
     match fs::rename(&path, &remains) {
         // Somebody else has removed it: as it should be.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

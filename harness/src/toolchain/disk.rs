@@ -35,6 +35,13 @@ pub struct Folders {
     pub programs: PathBuf,
 }
 
+/// Bytes that are free where `path` is; none if nobody can tell.
+#[must_use]
+pub fn free(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// Refuses a build for which there is not enough free space. Folders on one disk share it.
 pub fn check(folders: &Folders, modules: &[Module]) -> Result<(), ToolchainError> {
     let mut needs: BTreeMap<u64, (PathBuf, u64)> = BTreeMap::new();

@@ -87,7 +87,7 @@ pub async fn ask(path: PathBuf) -> io::Result<Go> {
 }
 
 /// Environment for Go: the caller's own settings, except for those that decide what is built.
-pub(super) fn environment(temporary: &Path) -> Vec<(OsString, OsString)> {
+pub(crate) fn environment(temporary: &Path) -> Vec<(OsString, OsString)> {
     let wanted = |name: &OsStr| {
         let name = name.to_string_lossy();
         name.starts_with("GO") || PASSED_ON.contains(&name.as_ref())

@@ -55,7 +55,7 @@ pub fn digest() -> String {
 }
 
 /// A version in an order that knows 1.9 from 1.10; what is no number counts as 0.
-pub(super) fn ordered(version: &str) -> Vec<u32> {
+pub(crate) fn ordered(version: &str) -> Vec<u32> {
     version.split('.').map(|part| part.parse().unwrap_or(0)).collect()
 }
 

@@ -30,6 +30,11 @@ pub const ACKNOWLEDGE_FOREIGN_WRITER: &str = "garage.rajsingh.info/acknowledge-f
 /// Annotation: prepare a node or a cluster for its deletion (value `true`).
 pub const DRAIN: &str = "garage.rajsingh.info/drain";
 
+/// Annotation of a `GarageNode`: the identity that is lost and whose role may go.
+pub const ACKNOWLEDGE_LOST_SOURCE: &str = "garage.rajsingh.info/acknowledge-lost-source";
+/// Annotation of the Secret with the operator's admin token: the pods that accept it.
+pub const OPERATOR_TOKEN_READY: &str = "garage.rajsingh.info/operator-admin-token-ready";
+
 /// Finalizer of a `GarageCluster`.
 pub const CLUSTER_FINALIZER: &str = "garagecluster.garage.rajsingh.info/finalizer";
 /// Finalizer of a `GarageNode`.
@@ -74,6 +79,11 @@ pub fn gateway_ordinal(cluster: &str, node: &str) -> Option<usize> {
 
 /// The Service of the gateway tier of a cluster.
 pub fn gateway_service(cluster: &str) -> String {
+    format!("{cluster}-gateway")
+}
+
+/// The `PodDisruptionBudget` of the gateway tier of a cluster.
+pub fn gateway_budget(cluster: &str) -> String {
     format!("{cluster}-gateway")
 }
 

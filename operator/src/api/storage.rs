@@ -100,6 +100,9 @@ pub struct GatewayTier {
     #[serde(default)]
     #[schemars(range(min = 0, max = 50))]
     pub replicas: i32,
+    /// Whether a `PodDisruptionBudget` protects the tier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod_disruption_budget: Option<DisruptionBudget>,
     /// Environment of the Garage container.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,

@@ -10,7 +10,7 @@ use super::events::Events;
 use super::ledger::Ledger;
 use super::locks::LayoutLocks;
 use super::pace::Paces;
-use crate::api::v1beta1::GarageNode;
+use super::watched_nodes::WatchedNodes;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::cadence::Cadence;
 use crate::decision::factor_migration::Patience;
@@ -35,6 +35,8 @@ pub struct Settings {
     pub deadlines: Deadlines,
     /// Reconciles of one kind at the same time.
     pub concurrency: u16,
+    /// Whether each cluster gets an admin token of its own for the calls through its Service.
+    pub operator_admin_token: bool,
     /// Longest that one reconcile may take: a call that never ends must not keep its object from being looked at.
     pub reconcile_deadline: Duration,
     /// Whether the blocks of a drained storage node have to be proved elsewhere before it goes.
@@ -52,7 +54,7 @@ pub struct Context {
     /// Kubernetes client.
     pub client: Client,
     /// HTTP client of all admin clients.
-    pub http: reqwest::Client,
+    pub http: crate::garage::Http,
     /// Settings.
     pub settings: Settings,
     /// The guard of the layout.
@@ -70,5 +72,5 @@ pub struct Context {
     /// All `GarageClusters` as watched.
     pub clusters: Store<GarageCluster>,
     /// All `GarageNodes` as watched.
-    pub nodes: Store<GarageNode>,
+    pub nodes: WatchedNodes,
 }

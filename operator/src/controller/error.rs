@@ -42,6 +42,14 @@ impl ReconcileError {
         let Self::Kube { source, .. } = self else { return false };
         matches!(source.as_ref(), kube::Error::Api(status) if status.is_conflict())
     }
+
+    /// How long the API server wants to be left alone, if that is what it answered.
+    pub fn throttled(&self) -> Option<Duration> {
+        let Self::Kube { source, .. } = self else { return None };
+        let kube::Error::Api(status) = source.as_ref() else { return None };
+        let wait = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+        (status.code == 429).then(|| Duration::from_secs(wait.into()))
+    }
 }
 
 /// The whole chain of an error in one line.
@@ -54,4 +62,30 @@ pub fn chain(error: &dyn std::error::Error) -> String {
         current = source.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ReconcileError;
+    use kube::core::Status;
+    use rstest::rstest;
+    use std::time::Duration;
+
+    fn answered(code: u16, wait: u32) -> ReconcileError {
+        let status = serde_json::json!({ "code": code, "details": { "retryAfterSeconds": wait } });
+        let status: Status = serde_json::from_value(status).unwrap();
+        ReconcileError::kube("write")(kube::Error::Api(Box::new(status)))
+    }
+
+    #[rstest]
+    #[case(answered(429, 7), Some(7))]
+    #[case(answered(429, 0), Some(0))]
+    #[case(answered(503, 7), None)]
+    #[case(ReconcileError::TimedOut(Duration::from_secs(1)), None)]
+    fn a_throttled_reconcile_waits_as_long_as_it_was_told(
+        #[case] error: ReconcileError,
+        #[case] wait: Option<u64>,
+    ) {
+        assert_eq!(error.throttled(), wait.map(Duration::from_secs));
+    }
 }

@@ -1,9 +1,12 @@
 //! The common mutation core: the only place where layouts are staged and applied (operator contract §5).
 
+use futures::future::join_all;
+
 use super::context::Context;
+use super::endpoints::LayoutAccess;
 use super::error::{ReconcileError, chain};
 use crate::decision::foreign_writer::Content;
-use crate::decision::mutation::{Intent, Step, Waiting, is_settled, next_step};
+use crate::decision::mutation::{Intent, Step, Waiting, is_ahead, is_settled, next_step};
 use crate::garage::{AdminClient, AdminError, ClusterLayout, LayoutParameters, RoleChange};
 use crate::guard::{LayoutAuthority, LayoutOperation, LayoutWritesDisabled};
 use crate::mutant::{self, Mutant};
@@ -19,20 +22,20 @@ pub enum Outcome {
     Pending(String),
 }
 
-/// Brings the layout behind `admin` one step closer to `intent`.
+/// Brings the layout behind `access` one step closer to `intent`.
 ///
-/// Settled history, exclusive intent, stage, verify that what is staged equals the intent, apply as the next version.
+/// Settled history, nothing that only other nodes know of, exclusive intent, stage, verify that what is staged equals the intent, apply as the next version.
 /// A record that cannot be written, a refused permit, a refused layout, a lost lock and a foreign change are pending, never failures.
 pub async fn converge(
     context: &Context,
-    admin: &AdminClient,
+    access: &LayoutAccess,
     authority: &LayoutAuthority,
     intent: &Intent,
 ) -> Outcome {
     let Some(_lock) = context.locks.try_lock(authority.decision().owner()) else {
         return Outcome::Pending("another layout change of this operator is under way".to_owned());
     };
-    match mutate(context, admin, authority, intent).await {
+    match mutate(context, access, authority, intent).await {
         Ok(outcome) => outcome,
         Err(MutationError::Admin(error)) => Outcome::Pending(explain(&error)),
         Err(MutationError::Refused(refusal)) => Outcome::Pending(refusal.to_string()),
@@ -60,10 +63,11 @@ impl From<LayoutWritesDisabled> for MutationError {
 
 async fn mutate(
     context: &Context,
-    admin: &AdminClient,
+    access: &LayoutAccess,
     authority: &LayoutAuthority,
     intent: &Intent,
 ) -> Result<Outcome, MutationError> {
+    let admin = &access.admin;
     let layout = admin.cluster_layout().await?;
     match next_step(&layout, intent) {
         Step::Nothing => return Ok(Outcome::Settled),
@@ -76,6 +80,9 @@ async fn mutate(
     }
     if !is_settled(&admin.layout_history().await?) {
         return Ok(pending(&Waiting::Unsettled));
+    }
+    if is_unheard(access, &layout).await {
+        return Ok(pending(&Waiting::Unheard));
     }
     let staged = stage(admin, authority, layout, intent).await?;
     match next_step(&staged, intent) {
@@ -95,8 +102,14 @@ async fn mutate(
     }
 }
 
+/// Whether another node knows of a change that the one at hand does not show. One that does not answer knows nothing.
+async fn is_unheard(access: &LayoutAccess, layout: &ClusterLayout) -> bool {
+    let others = join_all(access.others.iter().map(AdminClient::cluster_layout)).await;
+    others.iter().flatten().any(|other| is_ahead(other, layout))
+}
+
 async fn apply(admin: &AdminClient, authority: &LayoutAuthority, version: i64) -> Result<(), MutationError> {
-    if mutant::is(Mutant::NoGuardApplyStagedLayoutChanges) {
+    if mutant::applies_unversioned() {
         let permit = authority.permit(LayoutOperation::ApplyStagedLayoutChanges)?;
         admin.apply_staged_layout_changes(&permit).await?;
         return Ok(());
@@ -119,6 +132,7 @@ async fn stage(
 ) -> Result<ClusterLayout, MutationError> {
     let Step::Stage { roles, parameters } = next_step(&layout, intent) else { return Ok(layout) };
     update(admin, authority, &roles, parameters).await?;
+    mutant::staged();
     Ok(admin.cluster_layout().await?)
 }
 

@@ -5,7 +5,7 @@ use kube::runtime::reflector::{ObjectRef, Store};
 
 use crate::api::layout::LayoutSiteRole;
 use crate::api::v1beta2::GarageCluster;
-use crate::decision::ownership::owners;
+use crate::decision::ownership::{next_owner, owners};
 use crate::guard::{ClusterKey, RoleDecision, RoleSource};
 use crate::mutant::{self, Mutant};
 
@@ -29,14 +29,12 @@ pub fn key(cluster: &GarageCluster) -> ClusterKey {
 pub fn decide(cluster: &GarageCluster, neighbours: &[GarageCluster]) -> RoleDecision {
     let own = key(cluster);
     let role = mutant::remembered(&own.to_string(), cluster.spec.site_role());
-    if mutant::is(Mutant::OwnerChainIgnored) {
-        return RoleDecision::new(own, role, []);
-    }
     let find = |name: &str| neighbours.iter().find(|neighbour| neighbour.name_any() == name);
     match owners(&own.name, &cluster.spec, |name| find(name).map(|found| &found.spec)) {
         Ok(way) => {
             let chain = way.into_iter().map(|name| {
                 let declared = find(&name).and_then(|found| found.spec.site_role());
+                let declared = declared.filter(|_| !mutant::is(Mutant::OwnerChainIgnored));
                 (ClusterKey::new(own.namespace.clone(), name), declared)
             });
             RoleDecision::new(own.clone(), role, chain)
@@ -45,15 +43,15 @@ pub fn decide(cluster: &GarageCluster, neighbours: &[GarageCluster]) -> RoleDeci
     }
 }
 
-/// The other clusters of the namespace, as they are watched.
+/// The clusters among which the layout owner of `cluster` is found, as they are watched: none for one that owns its layout.
 ///
 /// While the cache is still filling, an owner may be missing from it: its clusters are then refused every write, and
 /// look again soon. Reconciles must not wait for the cache, which wakes only one of those who wait.
-pub fn neighbours(clusters: &Store<GarageCluster>, namespace: &str) -> Vec<GarageCluster> {
-    clusters
-        .state()
-        .iter()
-        .filter(|cluster| cluster.namespace().as_deref() == Some(namespace))
-        .map(|cluster| cluster.as_ref().clone())
-        .collect()
+pub fn neighbours(clusters: &Store<GarageCluster>, cluster: &GarageCluster) -> Vec<GarageCluster> {
+    if next_owner(&cluster.spec).is_none() {
+        return Vec::new();
+    }
+    let namespace = cluster.namespace();
+    let found = clusters.state_filter(|neighbour| neighbour.namespace() == namespace);
+    found.iter().map(|neighbour| neighbour.as_ref().clone()).collect()
 }

@@ -12,7 +12,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::NamespaceResourceScope;
 use kube::runtime::Controller;
 use kube::runtime::controller::{self, Action, Config};
-use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -29,6 +29,7 @@ use super::node;
 use super::pace::Paces;
 use super::roles::WatchedRoles;
 use super::watch_backoff::WatchBackoff;
+use super::watched_nodes::WatchedNodes;
 use crate::api::naming;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
@@ -42,7 +43,7 @@ pub struct Shared {
     /// Kubernetes client.
     pub client: Client,
     /// HTTP client of all admin clients.
-    pub http: reqwest::Client,
+    pub http: crate::garage::Http,
     /// Settings.
     pub settings: Settings,
     /// Metrics.
@@ -66,13 +67,15 @@ pub async fn run_scope(shared: Shared, namespace: Option<String>, stop: Cancella
         ledger: Ledger::default(),
         paces: Paces::default(),
         clusters: clusters.store(),
-        nodes: nodes.store(),
+        nodes: WatchedNodes::new(nodes.store()),
     });
     let of_cluster = watch_cluster(clusters, &api).with_config(config.clone());
     let of_nodes = watch_nodes(nodes, &api, context.nodes.clone()).with_config(config);
+    let watched = context.nodes.clone();
     tokio::join!(
+        async { stop.run_until_cancelled(watched.fill()).await },
         drive("GarageCluster", of_cluster, cluster::reconcile, Arc::clone(&context), stop.clone()),
-        drive("GarageNode", of_nodes, node::reconcile, context, stop),
+        drive("GarageNode", of_nodes, node::reconcile, context, stop.clone()),
     );
 }
 
@@ -113,14 +116,14 @@ fn watch_cluster(controller: Controller<GarageCluster>, api: &Scope) -> Controll
 fn watch_nodes(
     controller: Controller<GarageNode>,
     api: &Scope,
-    nodes: Store<GarageNode>,
+    nodes: WatchedNodes,
 ) -> Controller<GarageNode> {
     let seen = SeenGenerations::default();
     controller
         .owns(api.of::<StatefulSet>(), ours())
         .watches(api.of::<Pod>(), ours(), |pod: Pod| labelled(&pod, naming::NODE_LABEL))
         .watches(api.of::<GarageCluster>(), watcher::Config::default(), move |cluster: GarageCluster| {
-            if seen.is_new(&cluster) { nodes_of(&nodes, &cluster) } else { Vec::new() }
+            if seen.is_new(&cluster) { nodes.of(&cluster) } else { Vec::new() }
         })
 }
 
@@ -130,16 +133,6 @@ where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
     Some(ObjectRef::new(object.labels().get(label)?).within(&object.namespace()?))
-}
-
-fn nodes_of(nodes: &Store<GarageNode>, cluster: &GarageCluster) -> Vec<ObjectRef<GarageNode>> {
-    let (namespace, name) = (cluster.namespace(), cluster.name_any());
-    nodes
-        .state()
-        .iter()
-        .filter(|node| node.namespace() == namespace && node.spec.cluster_ref.name == name)
-        .map(|node| ObjectRef::from_obj(node.as_ref()))
-        .collect()
 }
 
 /// What the nodes of each cluster were last woken for: its spec, the layout or a migration has changed. Any other status write of a
@@ -227,6 +220,10 @@ fn after_error<K: Resource<DynamicType = ()>>(
     if error.is_conflict() {
         debug!(object = %key, "another writer was faster");
         return Action::requeue(context.settings.cadence.pending / 4);
+    }
+    if let Some(wait) = error.throttled() {
+        debug!(object = %key, wait = wait.as_secs(), "the API server has too much to do");
+        return Action::requeue(context.paces.jittered(wait.max(context.settings.cadence.pending), &key));
     }
     let failures = context.paces.failed(&key);
     warn!(object = %key, failures, error = %chain(error), "reconcile failed");

@@ -1,27 +1,54 @@
 //! What one cluster consists of right now: its nodes and their pods.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 
+use super::context::Context;
 use super::error::ReconcileError;
 use crate::api::naming;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{is_leaving, is_managed};
+use crate::resources::auto_nodes::{gateway_replicas, storage_replicas};
+
+/// How many nodes are read at once.
+const AT_ONCE: usize = 8;
 
 /// The nodes of a cluster, as the API server has them now.
-pub async fn nodes(client: &Client, cluster: &GarageCluster) -> Result<Vec<GarageNode>, ReconcileError> {
+pub async fn nodes(context: &Context, cluster: &GarageCluster) -> Result<Vec<GarageNode>, ReconcileError> {
     let namespace = cluster.namespace().unwrap_or_default();
-    let api: Api<GarageNode> = Api::namespaced(client.clone(), &namespace);
+    let api: Api<GarageNode> = Api::namespaced(context.client.clone(), &namespace);
+    if let Some(watched) = context.nodes.sparse(cluster) {
+        return each(&api, cluster, watched).await;
+    }
     let list = api
         .list(&ListParams::default())
         .await
         .map_err(ReconcileError::kube(format!("list GarageNodes in {namespace}")))?;
     let name = cluster.name_any();
     Ok(list.items.into_iter().filter(|node| node.spec.cluster_ref.name == name).collect())
+}
+
+/// Reads the nodes that the watch has told, and those that this operator makes and the watch may not have told yet.
+async fn each(
+    api: &Api<GarageNode>,
+    cluster: &GarageCluster,
+    watched: Vec<String>,
+) -> Result<Vec<GarageNode>, ReconcileError> {
+    let name = cluster.name_any();
+    let storage = (0..storage_replicas(cluster)).map(|ordinal| naming::storage_node(&name, ordinal));
+    let gateways = (0..gateway_replicas(cluster)).map(|ordinal| naming::gateway_node(&name, ordinal));
+    let names: BTreeSet<String> = watched.into_iter().chain(storage).chain(gateways).collect();
+    let read = |node: String| async move {
+        api.get_opt(&node).await.map_err(ReconcileError::kube(format!("read GarageNode {node}")))
+    };
+    let found: Vec<Option<GarageNode>> =
+        stream::iter(names).map(read).buffered(AT_ONCE).try_collect().await?;
+    Ok(found.into_iter().flatten().filter(|node| node.spec.cluster_ref.name == name).collect())
 }
 
 /// The pods of a cluster by the name of their node.
@@ -56,15 +83,17 @@ pub fn address(pod: &Pod) -> Option<&str> {
     (pod.metadata.deletion_timestamp.is_none() && !address.is_empty()).then_some(address)
 }
 
-/// The pod through which this cluster changes its layout: always the same one while it is ready.
+/// The addresses of the pods through which this cluster can change its layout, always in the same order. It is the first
+/// one that does, as long as it is ready.
 ///
 /// What one Garage node was told reaches the others a little later. Two changes through two nodes, or a change and its
 /// verification, could each be made on a layout that the other one has already replaced.
-pub fn steady<'a>(nodes: &[GarageNode], pods: &'a BTreeMap<String, Pod>) -> Option<&'a str> {
+pub fn steady<'a>(nodes: &[GarageNode], pods: &'a BTreeMap<String, Pod>) -> Vec<&'a str> {
     let stays = |name: &str| {
         nodes.iter().any(|node| {
             node.name_any() == name && is_managed(node) && !is_leaving(node) && !node.spec.gateway
         })
     };
-    pods.iter().filter(|(name, pod)| stays(name) && is_ready(pod)).find_map(|(_, pod)| address(pod))
+    let ready = pods.iter().filter(|(name, pod)| stays(name) && is_ready(pod));
+    ready.filter_map(|(_, pod)| address(pod)).collect()
 }

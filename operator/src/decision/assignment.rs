@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kube::ResourceExt;
 
 use super::factor_migration::factor;
+use super::identity_change::lost_source;
 use super::mutation::Intent;
 use super::node_rules;
 use crate::api::federation::DeletionPolicy;
@@ -100,7 +101,9 @@ pub fn intent(cluster: &GarageCluster, nodes: &[GarageNode]) -> Result<Intent, I
             claims.entry(id).or_default().push(node);
         }
     }
+    let given_up = nodes.iter().filter_map(lost_source).filter(|id| !claims.contains_key(id));
     let mut intent = Intent {
+        removals: given_up.collect(),
         parameters: wanted_parameters(&cluster.spec.replication),
         factor: factor(cluster),
         ..Intent::default()
@@ -109,7 +112,9 @@ pub fn intent(cluster: &GarageCluster, nodes: &[GarageNode]) -> Result<Intent, I
         let [node] = claimants.as_slice() else { continue };
         if leaves(cluster, node) {
             intent.removals.insert(id);
-        } else if node_rules::refusal(&node.spec).is_none() {
+        } else if node_rules::refusal(&node.spec).is_none()
+            && node_rules::policy_refusal(cluster, node).is_none()
+        {
             intent.roles.push(wanted_role(cluster, node, &id)?);
         }
     }

@@ -10,6 +10,7 @@ pub mod drain_proof;
 pub mod drift;
 pub mod factor_migration;
 pub mod foreign_writer;
+pub mod identity_change;
 pub mod import;
 pub mod mesh;
 pub mod mutation;

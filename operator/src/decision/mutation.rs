@@ -47,6 +47,8 @@ pub enum Step {
 pub enum Waiting {
     /// An older version is still draining.
     Unsettled,
+    /// Another node of the site knows of a change that has not reached the one through which the layout is changed.
+    Unheard,
     /// Changes of other nodes are staged; applying them is not ours to decide.
     Foreign(Vec<String>),
     /// Too few storage roles for the replication factor.
@@ -67,6 +69,7 @@ impl Waiting {
     pub fn message(&self) -> String {
         match self {
             Self::Unsettled => "an older layout version is still draining".to_owned(),
+            Self::Unheard => "a layout change has not reached all nodes of this site yet".to_owned(),
             Self::Foreign(ids) => format!(
                 "changes that this operator did not stage are in the way (nodes {}); apply or revert them",
                 ids.join(", ")
@@ -93,6 +96,36 @@ pub fn is_settled(history: &LayoutHistory) -> bool {
         !trackers.is_empty() && trackers.values().all(|tracker| tracker.sync >= history.current_version)
     };
     history.update_trackers.as_ref().is_some_and(synced)
+}
+
+/// Whether `other` shows a newer version, or staged changes, that `own` does not show.
+///
+/// What one node was told reaches the others by gossip: whoever changes the layout through a node that has not heard of
+/// its last change would make that change again. A staged change that equals a role is hidden where that role is.
+pub fn is_ahead(other: &ClusterLayout, own: &ClusterLayout) -> bool {
+    let known = |change: &StagedRole| {
+        let staged = own.staged_role_changes.iter().find(|staged| staged.id.eq_ignore_ascii_case(&change.id));
+        staged.map_or_else(|| is_role(own, change), |staged| same_change(staged, change))
+    };
+    other.version > own.version
+        || (other.version == own.version && !other.staged_role_changes.iter().all(known))
+}
+
+fn same_change(left: &StagedRole, right: &StagedRole) -> bool {
+    (left.remove, &left.zone, left.capacity) == (right.remove, &right.zone, right.capacity)
+        && same_tags(&left.tags, &right.tags)
+}
+
+fn is_role(layout: &ClusterLayout, change: &StagedRole) -> bool {
+    match layout.role(&change.id) {
+        None => change.remove,
+        Some(role) => {
+            !change.remove
+                && change.zone.as_ref() == Some(&role.zone)
+                && change.capacity == role.capacity
+                && same_tags(&change.tags, &role.tags)
+        }
+    }
 }
 
 /// The next step from this layout towards the intent.

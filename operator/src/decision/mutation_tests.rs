@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rstest::rstest;
 
-use super::{Intent, Step, Waiting, is_settled, next_step};
+use super::{Intent, Step, Waiting, is_ahead, is_settled, next_step};
 use crate::decision::assignment::WantedRole;
 use crate::garage::{
     ClusterLayout, LayoutHistory, LayoutParameters, LayoutRole, LayoutVersion, StagedRole, Trackers,
@@ -197,4 +197,20 @@ fn a_history_is_settled_when_nothing_drains_or_everyone_synced(
     #[case] settled: bool,
 ) {
     assert_eq!(is_settled(&history(statuses, syncs)), settled);
+}
+
+#[rstest]
+#[case::the_same(layout(1, &["aa"], vec![staged("bb")]), false)]
+#[case::a_newer_version(layout(2, &["aa"], vec![]), true)]
+#[case::an_older_version(layout(0, &[], vec![staged("cc")]), false)]
+#[case::a_change_more(layout(1, &["aa"], vec![staged("bb"), staged("cc")]), true)]
+#[case::a_change_less(layout(1, &["aa"], vec![]), false)]
+#[case::another_change_of_the_same_node(layout(1, &["aa"], vec![removal("bb")]), true)]
+#[case::a_change_that_is_a_role_here(layout(1, &[], vec![staged("aa")]), false)]
+#[case::a_removal_of_no_role_here(layout(1, &["dd"], vec![removal("dd")]), false)]
+fn a_node_is_ahead_when_it_shows_what_the_other_has_not_heard(
+    #[case] other: ClusterLayout,
+    #[case] ahead: bool,
+) {
+    assert_eq!(is_ahead(&other, &layout(1, &["aa"], vec![staged("bb")])), ahead);
 }

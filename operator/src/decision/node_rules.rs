@@ -1,7 +1,10 @@
 //! What a `GarageNode` must not say (operator contract §4.2). The schema and the webhook refuse it; the controller checks it
 //! again, because a schema can be stripped and a webhook can be off.
 
+use crate::api::layout::LayoutPolicy;
 use crate::api::v1beta1::{GarageNode, GarageNodeSpec};
+use crate::api::v1beta2::GarageCluster;
+use crate::resources::auto_nodes::is_auto;
 
 /// Tags that the operator sets itself begin with these.
 const RESERVED: [&str; 6] =
@@ -64,6 +67,25 @@ pub fn change_refusal(old: &GarageNode, new: &GarageNode) -> Option<String> {
     refusal(after)
 }
 
+/// Why a node that a user made is refused: under Auto the operator makes the nodes that this site runs. Those of other sites
+/// are declared under either policy; without a gateway tier, gateways are the user's own.
+pub fn policy_refusal(cluster: &GarageCluster, node: &GarageNode) -> Option<String> {
+    if node.spec.external.is_some() || is_auto(node) {
+        return None;
+    }
+    let (tier, policy) = if node.spec.gateway {
+        ("gateway", cluster.spec.gateway.as_ref().map(|_| cluster.spec.layout_policy))
+    } else {
+        ("storage", cluster.spec.storage.as_ref().map(|_| cluster.spec.storage_policy()))
+    };
+    (policy == Some(LayoutPolicy::Auto)).then(|| {
+        format!(
+            "the layoutPolicy of the {tier} tier is Auto: the operator makes its nodes; change {tier}.replicas instead, \
+             declare the node of another site with external, or use the layoutPolicy Manual"
+        )
+    })
+}
+
 /// Why a spec is refused.
 pub fn refusal(spec: &GarageNodeSpec) -> Option<String> {
     let found = objections(spec);
@@ -72,11 +94,14 @@ pub fn refusal(spec: &GarageNodeSpec) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{change_refusal, objections};
+    use super::{change_refusal, objections, policy_refusal};
     use crate::api::federation::ClusterRef;
+    use crate::api::layout::LayoutPolicy;
     use crate::api::quantity::ByteQuantity;
-    use crate::api::storage::NodeStorage;
+    use crate::api::storage::{GatewayTier, NodeStorage, StorageTier};
     use crate::api::v1beta1::{External, GarageNode, GarageNodeSpec};
+    use crate::api::v1beta2::{GarageCluster, GarageClusterSpec};
+    use crate::resources::auto_nodes::storage;
     use rstest::rstest;
 
     fn spec(edit: impl FnOnce(&mut GarageNodeSpec)) -> GarageNodeSpec {
@@ -124,5 +149,39 @@ mod tests {
             None => assert_eq!(refusal, None),
             Some(part) => assert!(refusal.as_ref().unwrap().contains(part), "{refusal:?}"),
         }
+    }
+
+    fn cluster(policy: LayoutPolicy, gateways: bool) -> GarageCluster {
+        let spec = GarageClusterSpec {
+            layout_policy: policy,
+            storage: Some(StorageTier::default()),
+            gateway: gateways.then(GatewayTier::default),
+            ..GarageClusterSpec::default()
+        };
+        GarageCluster::new("garage", spec)
+    }
+
+    fn local(gateway: bool) -> GarageNodeSpec {
+        spec(|spec| (spec.external, spec.gateway) = (None, gateway))
+    }
+
+    #[rstest]
+    #[case(cluster(LayoutPolicy::Auto, false), spec(|_| {}), false)]
+    #[case(cluster(LayoutPolicy::Auto, false), local(false), true)]
+    #[case(cluster(LayoutPolicy::Manual, false), local(false), false)]
+    #[case(cluster(LayoutPolicy::Auto, false), local(true), false)]
+    #[case(cluster(LayoutPolicy::Auto, true), local(true), true)]
+    #[case(cluster(LayoutPolicy::Manual, true), local(true), false)]
+    fn under_auto_only_the_operator_makes_nodes_of_this_site(
+        #[case] cluster: GarageCluster,
+        #[case] spec: GarageNodeSpec,
+        #[case] refused: bool,
+    ) {
+        assert_eq!(policy_refusal(&cluster, &GarageNode::new("n", spec)).is_some(), refused);
+        let mut auto = self::cluster(LayoutPolicy::Auto, false);
+        auto.spec.storage = Some(StorageTier { replicas: 1, ..StorageTier::default() });
+        let own = storage(&auto).unwrap();
+        assert_eq!(own.len(), 1);
+        assert_eq!(policy_refusal(&auto, &own[0]), None, "those that the operator made");
     }
 }

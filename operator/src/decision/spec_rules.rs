@@ -41,6 +41,10 @@ pub fn objections(spec: &GarageClusterSpec) -> Vec<String> {
                 .to_owned(),
         );
     }
+    let external = spec.connect_to.as_ref().and_then(|connect| connect.admin_api_endpoint.as_ref());
+    if let Some(endpoint) = external.filter(|endpoint| !is_admin_url(endpoint)) {
+        found.push(format!("connectTo: the adminApiEndpoint {endpoint:?} is not an http:// or https:// URL"));
+    }
     if let Some(tier) = &spec.storage
         && let Some(Err(invalid)) =
             tier.data.as_ref().and_then(|data| data.size.as_ref()).map(ByteQuantity::bytes)
@@ -59,13 +63,19 @@ pub fn self_connections(spec: &GarageClusterSpec, local_zone: &str) -> Vec<Strin
         .collect()
 }
 
+/// `http://` or `https://` and a host.
+fn is_admin_url(endpoint: &str) -> bool {
+    let rest = endpoint.trim().strip_prefix("http://").or_else(|| endpoint.trim().strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', ':', '?']))
+}
+
 fn remote_objections(spec: &GarageClusterSpec) -> Vec<String> {
     let (mut names, mut zones, mut found) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for remote in &spec.remote_clusters {
-        if remote.connection.admin_api_endpoint.starts_with("https:") {
+        if !is_admin_url(&remote.connection.admin_api_endpoint) {
             found.push(format!(
-                "remoteClusters {:?}: an adminApiEndpoint with https is not supported; use http inside the mesh",
-                remote.name
+                "remoteClusters {:?}: the adminApiEndpoint {:?} is not an http:// or https:// URL",
+                remote.name, remote.connection.admin_api_endpoint
             ));
         }
         if !names.insert(&remote.name) {
@@ -114,6 +124,19 @@ mod tests {
     #[case(spec(None, &[("v", "a"), ("w", "a")], false), &["remoteClusters: the zone \"a\" is there twice"])]
     fn a_spec_is_objected_to_with_reasons(#[case] spec: GarageClusterSpec, #[case] expected: &[&str]) {
         assert_eq!(objections(&spec), expected);
+    }
+
+    #[rstest]
+    #[case("http://west:3903", true)]
+    #[case("https://west.example/site", true)]
+    #[case("west:3903", false)]
+    #[case("ftp://west", false)]
+    #[case("https://", false)]
+    #[case("http://:3903", false)]
+    fn an_endpoint_is_an_http_or_https_url(#[case] endpoint: &str, #[case] accepted: bool) {
+        let mut spec = spec(None, &[("w", "west")], false);
+        spec.remote_clusters[0].connection.admin_api_endpoint = endpoint.to_owned();
+        assert_eq!(objections(&spec).is_empty(), accepted);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::{Method, RequestBuilder, Response};
+use reqwest::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -10,10 +10,9 @@ use super::answers::{ClusterHealth, ClusterStatus, ConnectResult, NodeInfo, PerN
 use super::error::{AdminError, Call};
 use super::layout::{ClusterLayout, LayoutHistory};
 use super::token::Token;
+use super::transport::{Http, Request};
 use crate::crash;
 
-/// Most of an answer that is read.
-const BODY_LIMIT: usize = 10 * 1024 * 1024;
 /// Most of a refusal that is kept for its message.
 const TEXT_LIMIT: usize = 500;
 
@@ -37,26 +36,15 @@ impl Default for Deadlines {
 /// A client of one admin endpoint with one token.
 #[derive(Clone, Debug)]
 pub struct AdminClient {
-    http: reqwest::Client,
+    http: Http,
     endpoint: String,
     token: Token,
     deadlines: Deadlines,
 }
 
 impl AdminClient {
-    /// The HTTP client that all admin clients share. It honours `HTTP_PROXY` and `NO_PROXY`.
-    pub fn http() -> Result<reqwest::Client, AdminError> {
-        reqwest::Client::builder()
-            .timeout(Deadlines::default().write)
-            .connect_timeout(Duration::from_secs(5))
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("garage-operator/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(AdminError::Setup)
-    }
-
     /// A client for this base URL; a trailing slash is dropped.
-    pub fn new(http: reqwest::Client, endpoint: &str, token: Token, deadlines: Deadlines) -> Self {
+    pub fn new(http: Http, endpoint: &str, token: Token, deadlines: Deadlines) -> Self {
         Self { http, endpoint: endpoint.trim().trim_end_matches('/').to_owned(), token, deadlines }
     }
 
@@ -107,8 +95,10 @@ impl AdminClient {
 
     /// `ConnectClusterNodes` with one entry `id@host:port`; an entry that fails is an error.
     pub async fn connect(&self, peer: &str) -> Result<(), AdminError> {
-        let request = self.request(Method::POST, "ConnectClusterNodes", self.deadlines.read).json(&[peer]);
-        let results: Vec<ConnectResult> = self.send(request, Method::POST, "ConnectClusterNodes").await?;
+        let body = encoded(&[peer], || self.call(&Method::POST, "ConnectClusterNodes"))?;
+        let deadline = self.deadlines.read;
+        let results: Vec<ConnectResult> =
+            self.send(Method::POST, "ConnectClusterNodes", "", Some(body), deadline).await?;
         match results.as_slice() {
             [ConnectResult { success: true, .. }] => Ok(()),
             [ConnectResult { error, .. }] => {
@@ -132,8 +122,7 @@ impl AdminClient {
         operation: &'static str,
         query: &str,
     ) -> Result<T, AdminError> {
-        let request = self.request(Method::GET, &format!("{operation}{query}"), self.deadlines.read);
-        self.send(request, Method::GET, operation).await
+        self.send(Method::GET, operation, query, None, self.deadlines.read).await
     }
 
     pub(super) async fn post<B: Serialize + Sync, T: DeserializeOwned>(
@@ -150,18 +139,8 @@ impl AdminClient {
         query: &str,
         body: Option<&B>,
     ) -> Result<T, AdminError> {
-        let mut request = self.request(Method::POST, &format!("{operation}{query}"), self.deadlines.write);
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        self.send(request, Method::POST, operation).await
-    }
-
-    fn request(&self, method: Method, operation: &str, deadline: Duration) -> RequestBuilder {
-        self.http
-            .request(method, format!("{}/v2/{operation}", self.endpoint))
-            .bearer_auth(self.token.expose())
-            .timeout(deadline)
+        let body = body.map(|body| encoded(body, || self.call(&Method::POST, operation))).transpose()?;
+        self.send(Method::POST, operation, query, body, self.deadlines.write).await
     }
 
     pub(super) fn call(&self, method: &Method, operation: &'static str) -> Call {
@@ -171,37 +150,33 @@ impl AdminClient {
 
     async fn send<T: DeserializeOwned>(
         &self,
-        request: RequestBuilder,
         method: Method,
         operation: &'static str,
+        query: &str,
+        body: Option<Vec<u8>>,
+        deadline: Duration,
     ) -> Result<T, AdminError> {
-        let call = self.call(&method, operation);
-        let unreachable = |source: reqwest::Error| AdminError::Unreachable {
-            call: call.clone(),
-            source: source.without_url(),
+        let (call, writes) = (self.call(&method, operation), method == Method::POST);
+        let url = format!("{}/v2/{operation}{query}", self.endpoint);
+        let request = Request { method, url, token: &self.token, body, deadline };
+        let reply = match self.http.send(request).await {
+            Ok(reply) => reply,
+            Err(source) => return Err(AdminError::Unreachable { call, source }),
         };
-        let response = request.send().await.map_err(unreachable)?;
-        let status = response.status();
-        let body = read(response).await.map_err(unreachable)?;
-        if method == Method::POST {
+        if writes {
             crash::wrote(|| call.to_string());
         }
-        if !status.is_success() {
-            let text = cut(&String::from_utf8_lossy(&body));
-            return Err(AdminError::Answered { call, status: status.as_u16(), text });
+        if !reply.status.is_success() {
+            let text = cut(&String::from_utf8_lossy(&reply.body));
+            return Err(AdminError::Answered { call, status: reply.status.as_u16(), text });
         }
-        serde_json::from_slice(&body).map_err(|source| AdminError::Garbled { call, source })
+        serde_json::from_slice(&reply.body).map_err(|source| AdminError::Garbled { call, source })
     }
 }
 
-async fn read(mut response: Response) -> Result<Vec<u8>, reqwest::Error> {
-    let mut body = Vec::new();
-    while body.len() < BODY_LIMIT {
-        let Some(chunk) = response.chunk().await? else { break };
-        body.extend_from_slice(&chunk);
-    }
-    body.truncate(BODY_LIMIT);
-    Ok(body)
+fn encoded<B: Serialize>(body: &B, call: impl FnOnce() -> Call) -> Result<Vec<u8>, AdminError> {
+    serde_json::to_vec(body)
+        .map_err(|error| AdminError::Unexpected { call: call(), what: format!("nothing: {error}") })
 }
 
 fn cut(text: &str) -> String {

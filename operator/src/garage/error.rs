@@ -4,6 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::transport::TransportError;
 use crate::guard::LayoutWritesDisabled;
 
 /// Which call it was.
@@ -42,7 +43,7 @@ pub enum AdminError {
         call: Call,
         /// What the HTTP client says.
         #[source]
-        source: reqwest::Error,
+        source: TransportError,
     },
     /// An answer that is not a success.
     #[error("{call} was answered {status}: {text}")]

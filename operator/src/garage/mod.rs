@@ -5,6 +5,8 @@ mod client;
 mod error;
 mod layout;
 mod token;
+mod tokens;
+mod transport;
 mod workers;
 mod writes;
 
@@ -16,4 +18,6 @@ pub use layout::{
     StagedRole, Trackers, VersionStatus, ZoneRedundancy,
 };
 pub use token::Token;
+pub use tokens::NewToken;
+pub use transport::{Http, TransportError};
 pub use workers::Worker;

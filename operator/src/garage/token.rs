@@ -17,6 +17,11 @@ impl Token {
         &self.0
     }
 
+    /// The value for the Secret that keeps it.
+    pub(crate) fn for_secret(&self) -> &str {
+        &self.0
+    }
+
     /// A dotted token is a dynamic one for Garage and can never be the configured one (Garage admin reference §1).
     pub fn is_dynamic(&self) -> bool {
         self.0.contains('.')

@@ -98,8 +98,10 @@ impl LayoutWritePermit {
             return Ok(());
         }
         let LayoutAuthority { guard, decision } = &self.authority;
+        let considered = if mutant::is(Mutant::OwnerChainIgnored) { 1 } else { usize::MAX };
         let follower = decision
             .chain()
+            .take(considered)
             .find(|key| guard.roles.declared(key).flatten() == Some(LayoutSiteRole::Follower))
             .map(|key| follower_reason(decision.cluster(), key));
         match decision.forbidden().or(follower) {

@@ -178,6 +178,10 @@ pub struct RunOptions {
     /// Longest that one reconcile may take.
     #[arg(long, env = "RECONCILE_DEADLINE", default_value = "3m", value_parser = duration)]
     pub reconcile_deadline: Duration,
+    /// Whether each cluster gets a dynamic admin token for the calls through its Service, once its nodes have their roles.
+    #[arg(long, env = "OPERATOR_ADMIN_TOKEN", default_value_t = true, action = ArgAction::Set, num_args = 0..=1,
+          require_equals = true, default_missing_value = "true")]
+    pub operator_admin_token: bool,
     /// Whether the blocks of a drained storage node have to be proved elsewhere before it goes.
     #[arg(long, env = "DRAIN_BLOCK_PROOF", default_value_t = true, action = ArgAction::Set, num_args = 0..=1,
           require_equals = true, default_missing_value = "true")]
@@ -272,6 +276,7 @@ impl RunOptions {
             },
             concurrency: self.max_concurrent_reconciles,
             reconcile_deadline: self.reconcile_deadline,
+            operator_admin_token: self.operator_admin_token,
             drain_block_proof: self.drain_block_proof,
             drain_quiet_period: self.drain_quiet_period,
             tombstone_age: self.tombstone_age,

@@ -27,7 +27,7 @@ use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::controller::error::chain;
 use crate::controller::run::{Shared, run_scope};
-use crate::garage::{AdminClient, AdminError};
+use crate::garage::{AdminError, Http};
 use crate::metrics::Metrics;
 
 /// Why the operator did not start, or ended by itself.
@@ -101,7 +101,7 @@ pub async fn run(options: RunOptions) -> Result<(), StartError> {
     webhooks::start(&options, &client, &stop, &mut servers)
         .await
         .map_err(|error| StartError::Webhooks(Box::new(error)))?;
-    let http = AdminClient::http().map_err(|error| StartError::Http(Box::new(error)))?;
+    let http = Http::new().map_err(|error| StartError::Http(Box::new(error)))?;
     let shared = Shared { client, http, settings: options.settings(), metrics };
     info!(version = env!("CARGO_PKG_VERSION"), "garage-operator is up");
     readiness.ready();
@@ -195,7 +195,7 @@ async fn listen(
 }
 
 async fn connect(options: &RunOptions) -> Result<Client, StartError> {
-    let config = match &options.kubeconfig {
+    let mut config = match &options.kubeconfig {
         None => Config::infer().await.map_err(|error| StartError::NoCluster(Box::new(error)))?,
         Some(path) => {
             let broken = |source| StartError::Kubeconfig { path: path.clone(), source: Box::new(source) };
@@ -203,6 +203,8 @@ async fn connect(options: &RunOptions) -> Result<Client, StartError> {
             Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(broken)?
         }
     };
+    // A refused request goes back to the queue: retried by the client it would hold its reconcile for minutes.
+    config.default_retry = false;
     let client = client(config).map_err(|error| StartError::Client(Box::new(error)))?;
     let scope = options.scopes().into_iter().next().flatten();
     probe::<GarageCluster>(&client, scope.as_deref(), "GarageCluster").await?;

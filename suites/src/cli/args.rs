@@ -75,6 +75,8 @@ pub enum Command {
     Down(DownArgs),
     /// Check what this machine has and lacks.
     Doctor,
+    /// Build an image that is needed, from pinned sources and without an image registry.
+    Image(ImageArgs),
     /// Print a JSON Schema.
     Schema(SchemaArgs),
     /// Print a page of the documentation that is generated from the matrix.
@@ -101,13 +103,36 @@ pub struct SelectArgs {
     /// A filter must be a whole cell path or scenario name.
     #[arg(long)]
     pub exact: bool,
+    /// Of these rows of the matrix only, such as `7` or `1-10`.
+    #[arg(long, value_name = "ROWS", value_parser = rows)]
+    pub rows: Option<Rows>,
+}
+
+/// Rows of the matrix that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    /// The first one.
+    pub first: u8,
+    /// The last one.
+    pub last: u8,
+}
+
+fn rows(text: &str) -> Result<Rows, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let row = |text: &str| text.trim().parse::<u8>().ok();
+    match (row(first), row(last)) {
+        (Some(first), Some(last)) if first <= last => Ok(Rows { first, last }),
+        _ => Err("rows are given as a number, or as the first and the last one: `7`, `1-10`".to_owned()),
+    }
 }
 
 /// Where the sites come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Provider {
-    /// The best that this machine offers.
+    /// Kind clusters where a Docker daemon with a node image answers, else local.
     Auto,
+    /// Two kind clusters, in containers.
+    Kind,
     /// Real control planes as local processes.
     Local,
 }
@@ -118,9 +143,18 @@ pub struct PairArgs {
     /// Where the sites come from.
     #[arg(long, value_enum, default_value_t = Provider::Auto, env = "ONEWRITER_PROVIDER")]
     pub provider: Provider,
+    /// Image of the nodes of kind clusters [default: the one that is at hand, else it is built].
+    #[arg(long, value_name = "IMAGE", env = "ONEWRITER_NODE_IMAGE")]
+    pub node_image: Option<String>,
     /// Run this operator instead of the reference operator.
     #[arg(long, value_name = "PATH", env = "ONEWRITER_OPERATOR_BIN")]
     pub operator_bin: Option<PathBuf>,
+    /// Run the operator of this image: the name of one that Docker has, or an archive. Only in clusters.
+    #[arg(long, value_name = "REF|TAR", env = "ONEWRITER_OPERATOR_IMAGE", conflicts_with = "operator_bin")]
+    pub operator_image: Option<String>,
+    /// Run the operator by these manifests, built or plain, in place of the reference operator's. Only in clusters.
+    #[arg(long, value_name = "DIR|FILE", env = "ONEWRITER_OPERATOR_MANIFESTS", requires = "operator_image")]
+    pub operator_manifests: Option<PathBuf>,
     /// A further argument for the operator; may be given several times.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub operator_arg: Vec<String>,
@@ -184,6 +218,9 @@ pub struct RunArgs {
     /// Run everything this many times, each time on a fresh pair.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub count: u32,
+    /// End at the first of several runs that does not pass.
+    #[arg(long)]
+    pub fail_fast: bool,
     /// Run a cell that failed again, up to so many times. One that then passes is reported as flaky; a violated check is
     /// never run away from.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -306,6 +343,24 @@ pub struct DownArgs {
     pub force: bool,
 }
 
+/// `image`.
+#[derive(Debug, Clone, Args)]
+pub struct ImageArgs {
+    /// Which one.
+    #[arg(value_enum)]
+    pub name: ImageName,
+    /// Build it even if the Docker daemon has it.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// The images that can be built by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ImageName {
+    /// The nodes of kind clusters.
+    Node,
+}
+
 /// `schema`.
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArgs {
@@ -336,4 +391,23 @@ pub enum PageName {
     Scenarios,
     /// `docs/record.md`.
     Record,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("7", Some((7, 7)))]
+    #[case("1-10", Some((1, 10)))]
+    #[case(" 1 - 10 ", Some((1, 10)))]
+    #[case("10-1", None)]
+    #[case("1-", None)]
+    #[case("one", None)]
+    #[case("1-300", None)]
+    fn rows_are_one_row_or_from_the_first_to_the_last(#[case] text: &str, #[case] taken: Option<(u8, u8)>) {
+        let parsed = rows(text).ok();
+        assert_eq!(parsed, taken.map(|(first, last)| Rows { first, last }), "{text}");
+    }
 }

@@ -1,12 +1,14 @@
 //! `onewriter doctor`.
 
 use std::net::TcpListener;
+use std::path::Path;
 
 use harness::failure::chain;
+use harness::kind::{Docker, node_image};
 use harness::report::Exit;
 use harness::supervisor::StateRoot;
 use harness::supervisor::status::{PairState, status};
-use harness::toolchain::{self, Environment, Program};
+use harness::toolchain::{self, Environment, Program, disk};
 use serde::Serialize;
 
 use super::args::Global;
@@ -14,6 +16,9 @@ use super::output;
 
 /// Memory that a run needs, in MiB: two sites, the operators, the hub.
 const MEMORY_MIB: u64 = 1024;
+
+/// Disk that kind clusters need with their images, in GiB.
+const DISK_GIB: u64 = 8;
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
@@ -31,6 +36,7 @@ pub(super) async fn doctor(global: &Global) -> Exit {
     let mut checks = programs().await;
     checks.push(addresses());
     checks.push(memory());
+    checks.extend(docker().await);
     checks.extend(state().await);
     let all_ok = checks.iter().all(|check| check.ok);
     let shown = output::show(global, &checks, || checks.iter().map(in_words).collect());
@@ -98,6 +104,50 @@ fn addresses() -> Check {
         advice: bound
             .is_err()
             .then(|| "onewriter needs all of 127.0.0.0/8 on the loopback device".to_owned()),
+    }
+}
+
+/// What kind clusters need. A run needs none of it, so nothing of it is missing.
+async fn docker() -> Vec<Check> {
+    let there = |name, found| Check { name, ok: true, found, advice: None };
+    let docker = Docker::of_process();
+    let daemon = match docker.daemon().await {
+        Ok(daemon) => daemon,
+        Err(error) => {
+            return vec![Check {
+                advice: None,
+                ..there("Docker", format!("not for kind clusters: {}", chain(&error)))
+            }];
+        }
+    };
+    let image = match node_image::at_hand(&docker, node_image::workspace().as_deref()).await {
+        Ok(Some(image)) => image.name,
+        Ok(None) => {
+            "not there; `onewriter image node` builds it, else the first run with --provider kind".to_owned()
+        }
+        Err(error) => chain(&error),
+    };
+    let rootless = if daemon.rootless { ", rootless" } else { "" };
+    vec![
+        there("Docker", format!("{}{rootless}", daemon.version)),
+        there("node image", image),
+        room(&docker).await,
+    ]
+}
+
+/// Free disk where images and containers are kept, if the daemon is on this machine.
+async fn room(docker: &Docker) -> Check {
+    let folder = docker.run(&["info", "--format", "{{.DockerRootDir}}"]).await.unwrap_or_default();
+    let free = disk::free(Path::new(&folder)).map(|bytes| bytes >> 30);
+    Check {
+        name: "Docker's disk",
+        // Local control planes do not mind.
+        ok: true,
+        found: match free {
+            Some(free) => format!("{free} GiB free below {folder}, kind clusters need about {DISK_GIB} GiB"),
+            None => format!("{folder} is not on this machine"),
+        },
+        advice: free.is_some_and(|free| free < DISK_GIB).then(|| "docker system prune".to_owned()),
     }
 }
 

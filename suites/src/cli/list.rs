@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use harness::garage::system::Garage;
 use harness::report::Exit;
+use harness::scenario::select::NothingSelected;
 use harness::scenario::system::{Planned, plan};
 use harness::scenario::{Cell, Selection, select};
 use serde_json::{Value, json};
@@ -21,8 +22,9 @@ pub(super) fn list(global: &Global, args: &SelectArgs) -> Exit {
     };
     let statements: BTreeMap<&str, &Statement> =
         statements.iter().map(|statement| (statement.id.as_str(), statement)).collect();
-    match select(plan(scenarios::matrix()), |(_, cell)| cell, &selection(args)) {
+    match selected(args) {
         Err(nothing) => output::fail(Exit::NothingSelected, &nothing.to_string()),
+        Ok(planned) if planned.is_empty() => output::fail(Exit::NothingSelected, NOTHING_LEFT),
         Ok(planned) => {
             let value = as_json(&planned, &statements);
             output::show(global, &value, || in_words(&planned, &statements))
@@ -30,9 +32,15 @@ pub(super) fn list(global: &Global, args: &SelectArgs) -> Exit {
     }
 }
 
-/// The selection that the flags ask for.
-pub(super) fn selection(args: &SelectArgs) -> Selection {
-    Selection { filters: args.filters.clone(), skip: args.skip.clone(), exact: args.exact }
+/// What is said when the flags leave no cell, though each of them names some.
+pub(super) const NOTHING_LEFT: &str = "every cell is skipped or of another row";
+
+/// The cells that the flags ask for.
+pub(super) fn selected(args: &SelectArgs) -> Result<Vec<Planned<Garage>>, NothingSelected> {
+    let selection = Selection { filters: args.filters.clone(), skip: args.skip.clone(), exact: args.exact };
+    let selected = select(plan(scenarios::matrix()), |(_, cell)| cell, &selection)?;
+    let in_rows = |row: u8| args.rows.is_none_or(|rows| (rows.first..=rows.last).contains(&row));
+    Ok(selected.into_iter().filter(|(scenario, _)| in_rows(scenario.row)).collect())
 }
 
 fn as_json(planned: &[Planned<Garage>], statements: &BTreeMap<&str, &Statement>) -> Value {

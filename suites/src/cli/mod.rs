@@ -9,11 +9,14 @@ mod collect;
 mod doctor;
 mod document;
 mod down;
+mod image;
 mod interrupt;
 mod list;
 mod logs;
 mod output;
 mod progress;
+mod provider;
+mod repeat;
 mod replay;
 mod report;
 mod run;
@@ -49,6 +52,7 @@ pub fn run() -> Exit {
         Command::Status => in_runtime(status::status(&cli.global)),
         Command::Down(args) => in_runtime(down::down(&cli.global, args)),
         Command::Doctor => in_runtime(doctor::doctor(&cli.global)),
+        Command::Image(args) => in_runtime(image::image(&args)),
         Command::Schema(args) => schema::schema(&args),
         Command::Document(args) => document::document(&args),
         Command::Completions { shell } => completions(shell),

@@ -6,8 +6,6 @@ use clap::Parser as _;
 use harness::failure::chain;
 use harness::report::again::{affected_cells, command, symptoms};
 use harness::report::{Exit, Recording, Verdict};
-use harness::scenario::select;
-use harness::scenario::system::plan;
 use onewriter_history::Event;
 use serde::Serialize;
 use serde_json::json;
@@ -15,7 +13,6 @@ use serde_json::json;
 use super::args::{Cli, Command, Global, ReplayArgs, RunArgs};
 use super::interrupt::Interrupts;
 use super::{check, list, output, run};
-use crate::scenarios;
 
 /// Judges what a run left behind again, with the exit codes of `check`; with `--run` its cells are run again, and the
 /// exit is the strongest of theirs.
@@ -137,8 +134,7 @@ struct Try {
 
 impl Again {
     async fn run(&self, global: &Global) -> Exit {
-        let selection = list::selection(&self.args.select);
-        let selected = match select(plan(scenarios::matrix()), |(_, cell)| cell, &selection) {
+        let selected = match list::selected(&self.args.select) {
             Ok(selected) => selected,
             Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
         };

@@ -10,24 +10,23 @@ use harness::pair::PairDescription;
 use harness::report::summary::Summary;
 use harness::report::verdict::Problem;
 use harness::report::{Exit, Invocation, Verdict, VerdictKind, bundle};
-use harness::run::{RunDirectory, RunOptions, execute, logs};
-use harness::scenario::system::{Planned, plan};
-use harness::scenario::{Abort, AbortSwitch, Blame, Limits, select};
+use harness::run::{RunDirectory, RunOptions, Tenancy, execute, logs};
+use harness::scenario::system::Planned;
+use harness::scenario::{Abort, AbortSwitch, Blame, Limits};
 use harness::supervisor::{Client, ClientError, StateRoot};
 
 use super::args::{Format, Global, Keep, Provider, RunArgs};
 use super::interrupt::Interrupts;
 use super::progress::Display;
-use super::{list, output, start};
+use super::{list, output, provider, repeat, start};
+use crate::pair;
 use crate::trial::abort_of;
-use crate::{pair, scenarios};
 
 /// Runs the selected cells, `--count` times, and returns the strongest of the exits.
 pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
-    let selection = list::selection(&args.select);
-    let selected = match select(plan(scenarios::matrix()), |(_, cell)| cell, &selection) {
+    let selected = match list::selected(&args.select) {
         Ok(selected) if !selected.is_empty() => selected,
-        Ok(_) => return output::fail(Exit::NothingSelected, "every cell is skipped"),
+        Ok(_) => return output::fail(Exit::NothingSelected, list::NOTHING_LEFT),
         Err(nothing) => return output::fail(Exit::NothingSelected, &nothing.to_string()),
     };
     let selected: Vec<_> =
@@ -38,6 +37,9 @@ pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
             "every selected cell needs webhooks, and --no-webhooks is given",
         );
     }
+    if let Err(problem) = provider::resolve(&mut args.pair) {
+        return output::fail(Exit::Usage, &problem);
+    }
     if let Err(error) = pair::operator::resolve_argument(&mut args.pair.operator_bin) {
         return output::fail(Exit::Usage, &error.to_string());
     }
@@ -47,55 +49,19 @@ pub(super) async fn run(global: &Global, mut args: RunArgs) -> Exit {
     if args.dry_run {
         return dry_run(global, &args, &selected);
     }
-    repeated(global, &args, &selected).await
-}
-
-/// Runs the selected cells `--count` times, unless somebody interrupts.
-async fn repeated(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exit {
-    let interrupts = Interrupts::listen();
-    let mut exit = Exit::Pass;
-    let mut verdicts = Vec::new();
-    for number in 1..=args.count {
-        let ended = once(global, &seeded(args), selected.to_vec(), number, &interrupts).await;
-        exit = exit.or(ended.exit).or(ended.show(global));
-        verdicts.extend(ended.left.map(|(verdict, _)| verdict));
-        exit = exit.or(write_junit(args, &verdicts));
-        if let Some(interrupted) = interrupts.heard() {
-            exit = exit.or(interrupted);
-            break;
-        }
-    }
-    exit.or(show_all(global, args, &verdicts))
+    repeat::repeated(global, &args, &selected).await
 }
 
 /// The arguments with a seed of their own, where none is given.
 pub(super) fn seeded(args: &RunArgs) -> RunArgs {
     let mut args = args.clone();
-    // Few digits, for people to type.
-    args.pair.seed = args.pair.seed.or_else(|| Some(rand::random_range(1..1_000_000)));
+    args.pair.seed = args.pair.seed.or_else(|| Some(any_seed()));
     args
 }
 
-/// Writes the JUnit report of all runs so far to where `--junit` wants it.
-fn write_junit(args: &RunArgs, verdicts: &[Verdict]) -> Exit {
-    let Some(path) = &args.junit else { return Exit::Pass };
-    match harness::run::write_junit(path, verdicts) {
-        Ok(()) => Exit::Pass,
-        Err(error) => output::fail(Exit::Internal, &chain(error.as_ref())),
-    }
-}
-
-/// One JSON document for all runs, or a line on all of several.
-fn show_all(global: &Global, args: &RunArgs, verdicts: &[Verdict]) -> Exit {
-    let passed = verdicts.iter().filter(|verdict| verdict.verdict == VerdictKind::Pass).count();
-    match (global.format, verdicts) {
-        (Format::Json, [one]) if args.count == 1 => output::show(global, one, String::new),
-        (Format::Json, all) => output::show(global, &all, String::new),
-        (Format::Human, all) if args.count > 1 => {
-            output::show(global, &all, || format!("\n{passed} of {} runs passed\n", all.len()))
-        }
-        (Format::Human, _) => Exit::Pass,
-    }
+/// A seed of few digits, for people to type.
+pub(super) fn any_seed() -> u64 {
+    rand::random_range(1..1_000_000)
 }
 
 /// How one run ended.
@@ -112,7 +78,7 @@ impl Ended {
     }
 
     /// Shows the verdict to a person; the quiet want to see only what went wrong.
-    fn show(&self, global: &Global) -> Exit {
+    pub(super) fn show(&self, global: &Global) -> Exit {
         let Some((verdict, directory)) = &self.left else { return Exit::Pass };
         if global.format == Format::Json || (global.quiet && verdict.verdict == VerdictKind::Pass) {
             return Exit::Pass;
@@ -129,11 +95,20 @@ fn invocation(args: &RunArgs) -> Invocation {
     let mut arguments = Vec::new();
     let mut flag = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
     if args.pair.provider != Provider::Auto {
-        flag("--provider", "local".to_owned());
+        flag("--provider", provider_name(args.pair.provider));
     }
     if let Some(operator) = &args.pair.operator_bin {
         let absolute = std::path::absolute(operator).unwrap_or_else(|_| operator.clone());
         flag("--operator-bin", absolute.display().to_string());
+    }
+    if let Some(image) = &args.pair.operator_image {
+        flag("--operator-image", image.clone());
+    }
+    if let Some(manifests) = &args.pair.operator_manifests {
+        flag("--operator-manifests", manifests.display().to_string());
+    }
+    if let Some(image) = &args.pair.node_image {
+        flag("--node-image", image.clone());
     }
     for argument in &args.pair.operator_arg {
         flag("--operator-arg", argument.clone());
@@ -151,15 +126,23 @@ fn invocation(args: &RunArgs) -> Invocation {
     Invocation { arguments, seed: args.pair.seed }
 }
 
+/// A provider as it is given on the command line.
+fn provider_name(provider: Provider) -> String {
+    use clap::ValueEnum as _;
+    provider.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
 fn dry_run(global: &Global, args: &RunArgs, selected: &[Planned<Garage>]) -> Exit {
     let cells: Vec<_> = selected.iter().map(|(_, cell)| cell.clone()).collect();
     let operator = args.pair.operator_bin.as_ref().map(|path| path.display().to_string());
+    let operator = operator.or_else(|| args.pair.operator_image.clone());
     let operator = operator.unwrap_or_else(|| "the reference operator".to_owned());
     let paths: Vec<String> = cells.iter().map(harness::scenario::Cell::path).collect();
+    let provider = provider_name(args.pair.provider);
     let value =
-        serde_json::json!({"provider": "local", "operator": operator, "cells": paths, "count": args.count});
+        serde_json::json!({"provider": provider, "operator": operator, "cells": paths, "count": args.count});
     output::show(global, &value, || {
-        format!("would run on two local control planes, with {operator}:\n{}", list::table(&cells))
+        format!("would run on two sites (provider {provider}), with {operator}:\n{}", list::table(&cells))
     })
 }
 
@@ -179,7 +162,7 @@ pub(super) async fn once(
     };
     let of = if args.count > 1 { format!(" ({number} of {})", args.count) } else { String::new() };
     display.say(&format!(
-        "run {}{of}: {} cells on two local control planes, seed {}",
+        "run {}{of}: {} cells on two sites, seed {}",
         directory.run(),
         selected.len(),
         args.pair.seed.unwrap_or_default()
@@ -198,9 +181,10 @@ pub(super) async fn once(
         }
         Err(start::Ended::Failed(error)) => return set_up_failed(args, directory, &error),
     };
-    let mut verdict = match Box::pin(on_pair(args, selected, &client, &directory, &display, interrupts)).await
-    {
-        Ok(verdict) => verdict,
+    let sole = Tenancy::Sole;
+    let running = on_pair(args, selected, &client, &directory, sole, &display, interrupts);
+    let mut verdict = match Box::pin(running).await {
+        Ok(verdict) => save_logs(&client, &directory, verdict),
         Err(error) => problem(&directory, Exit::SetupFailed, &chain(error.as_ref())),
     };
     verdict.figures.extend(figures(&root, &client).await);
@@ -220,35 +204,47 @@ pub(super) async fn once(
     finish(args, directory, verdict)
 }
 
+/// Saves the logs of the pair's programs for a run that is over.
+pub(super) fn save_logs(client: &Client, directory: &RunDirectory, mut verdict: Verdict) -> Verdict {
+    let passed = verdict.verdict == VerdictKind::Pass;
+    let description = serde_json::from_value(client.description().clone()).map_err(BoxError::from);
+    let saved = description.and_then(|pair| logs::save(&pair, directory, passed).map_err(BoxError::from));
+    if let Err(error) = saved {
+        let message = format!("the logs cannot be saved: {}", chain(error.as_ref()));
+        verdict.add_problem(Problem::new(Exit::Internal, message));
+    }
+    verdict
+}
+
 /// Runs the cells on a pair that is there.
-async fn on_pair(
+pub(super) async fn on_pair(
     args: &RunArgs,
     selected: Vec<Planned<Garage>>,
     client: &Arc<Client>,
     directory: &RunDirectory,
+    tenancy: Tenancy,
     display: &Display,
     interrupts: &Interrupts,
 ) -> Result<Verdict, BoxError> {
     let description: PairDescription = serde_json::from_value(client.description().clone())?;
     let token = std::fs::read_to_string(&description.hub.token_file)?;
-    let system = Garage::new(Hub::new(&description.hub.control, token.trim())?);
+    let hub = Hub::new(&description.hub.control, token.trim())?;
+    let system = Garage::new(hub).behind(description.hub.nodes.clone());
     let abort = AbortSwitch::default();
     let options = RunOptions {
         limits: Limits { step: args.step_timeout, scenario: args.scenario_timeout, ..Limits::default() },
         parallel: args.parallel.into(),
-        shared: false,
+        tenancy,
         keep_failed: keeps(args, false),
         abort: abort.clone(),
         disturber: client.clone(),
         retries: args.retries,
     };
     let running = execute(&system, selected, &description, directory, &options, display);
-    let verdict = tokio::select! {
+    Ok(tokio::select! {
         verdict = running => verdict,
         never = watch(client, args.timeout, &abort, display, interrupts) => match never {},
-    };
-    logs::save(&description, directory, verdict.verdict == VerdictKind::Pass)?;
-    Ok(verdict)
+    })
 }
 
 /// Throws the switch when a part dies, time is up, or somebody interrupts; the run then ends by itself.
@@ -333,7 +329,7 @@ fn problem(directory: &RunDirectory, exit: Exit, message: &str) -> Verdict {
 }
 
 /// Writes everything down.
-fn finish(args: &RunArgs, directory: RunDirectory, mut verdict: Verdict) -> Ended {
+pub(super) fn finish(args: &RunArgs, directory: RunDirectory, mut verdict: Verdict) -> Ended {
     verdict.invocation = Some(invocation(args));
     let written = match harness::run::write_verdict(&directory, &verdict) {
         Ok(()) => Exit::Pass,

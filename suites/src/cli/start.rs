@@ -8,9 +8,10 @@ use harness::pair::federation::PairOptions;
 use harness::report::Exit;
 use harness::supervisor::{Client, ClientError, StateRoot, Wanted};
 
-use super::args::{PairArgs, Provider};
+use super::args::PairArgs;
 use super::interrupt::Interrupts;
 use super::progress::Display;
+use super::provider;
 
 /// How long a start may take: the first one builds Kubernetes.
 const START: Duration = Duration::from_mins(40);
@@ -33,9 +34,12 @@ pub(super) async fn start(
     display: &Display,
     interrupts: &Interrupts,
 ) -> Result<Client, Ended> {
-    let (Provider::Auto | Provider::Local) = args.provider;
     let options = PairOptions {
+        provider: provider::choose(args, display).await,
+        node_image: args.node_image.clone(),
         operator_bin: args.operator_bin.clone(),
+        operator_image: args.operator_image.clone(),
+        operator_manifests: args.operator_manifests.clone(),
         operator_args: args.operator_arg.clone(),
         webhooks: !args.no_webhooks,
         seed: args.seed.unwrap_or_default(),

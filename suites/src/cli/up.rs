@@ -8,11 +8,14 @@ use harness::supervisor::StateRoot;
 use super::args::{Global, UpArgs};
 use super::interrupt::Interrupts;
 use super::progress::Display;
-use super::{output, start};
+use super::{output, provider, start};
 use crate::pair;
 
 /// Starts a pair that lives until `down`, and says how to use it.
 pub(super) async fn up(global: &Global, mut args: UpArgs) -> Exit {
+    if let Err(problem) = provider::resolve(&mut args.pair) {
+        return output::fail(Exit::Usage, &problem);
+    }
     if let Err(error) = pair::operator::resolve_argument(&mut args.pair.operator_bin) {
         return output::fail(Exit::Usage, &error.to_string());
     }

@@ -12,7 +12,7 @@ macro_rules! config {
     };
 }
 
-/// Definitions and permissions. The operator itself runs as a process.
+/// Definitions and permissions. On local control planes the operator itself runs as a process.
 #[must_use]
 pub fn reference() -> Vec<Manifest> {
     vec![
@@ -43,4 +43,16 @@ pub fn with_webhooks() -> Vec<Manifest> {
         config!("webhook/mutating.yaml"),
     ]);
     manifests
+}
+
+/// What runs the operator in a cluster.
+#[must_use]
+pub fn workload() -> Vec<Manifest> {
+    vec![config!("manager/deployment.yaml")]
+}
+
+/// The same, and where its webhooks are reached.
+#[must_use]
+pub fn workload_with_webhooks() -> Vec<Manifest> {
+    vec![config!("manager/deployment.yaml"), config!("webhook/service.yaml")]
 }

@@ -21,6 +21,9 @@ fn make() -> Arc<dyn Pair> {
     Arc::new(Federation {
         manifests: manifests::reference(),
         webhook_manifests: manifests::with_webhooks(),
+        workload: manifests::workload(),
+        webhook_workload: manifests::workload_with_webhooks(),
         resolve_operator: operator::resolve,
+        resolve_garage: operator::resolve_garage,
     })
 }

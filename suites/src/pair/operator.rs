@@ -1,4 +1,5 @@
-//! The operator under test: the one that was asked for, or the reference operator, built when it is not there.
+//! The programs of a pair: the operator that was asked for, or the reference operator, and the fake Garage of pods; built
+//! when they are not there.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,9 @@ use harness::supervisor::{AnyError, Context};
 
 /// Name of the reference operator's program and package.
 const REFERENCE: &str = "garage-operator";
+
+/// Name of the fake Garage's program and package.
+const FAKE: &str = "fake-garage";
 
 /// Variables that cargo and rustup read.
 const CARGO_ENVIRONMENT: [&str; 6] =
@@ -47,9 +51,17 @@ pub enum OperatorError {
         /// What it said.
         tail: String,
     },
+    /// The fake Garage is not beside this program, and there is no workspace to build it in.
+    #[error("there is no {FAKE} beside {}, and no workspace to build it in; run this from a checkout", .executable.display())]
+    NoFake {
+        /// This executable.
+        executable: PathBuf,
+    },
     /// The build failed.
-    #[error("building {REFERENCE} failed ({status}); the end of {}:\n{tail}", .log.display())]
+    #[error("building {package} failed ({status}); the end of {}:\n{tail}", .log.display())]
     Build {
+        /// What was built.
+        package: &'static str,
         /// How cargo ended.
         status: String,
         /// Its log.
@@ -68,8 +80,26 @@ pub fn resolve(options: PairOptions, context: Context) -> BoxFuture<'static, Res
         }
         let executable = std::env::current_exe()?;
         match BuildFolder::of(&executable) {
-            Some(folder) => build(&folder, &context).await,
+            Some(folder) => build(&folder, REFERENCE, &context).await,
             None => beside(&executable).map_err(AnyError::from),
+        }
+    }
+    .boxed()
+}
+
+/// Finds the fake Garage that pods run, and builds it if this runs from a build folder.
+#[must_use]
+pub fn resolve_garage(
+    _options: PairOptions,
+    context: Context,
+) -> BoxFuture<'static, Result<PathBuf, AnyError>> {
+    async move {
+        let executable = std::env::current_exe()?;
+        if let Some(folder) = BuildFolder::of(&executable) {
+            build(&folder, FAKE, &context).await
+        } else {
+            let sibling = usable(executable.with_file_name(FAKE));
+            sibling.map_err(|_| AnyError::from(OperatorError::NoFake { executable }))
         }
     }
     .boxed()
@@ -131,8 +161,8 @@ impl BuildFolder {
         })
     }
 
-    fn program(&self) -> PathBuf {
-        self.target.join(&self.profile).join(REFERENCE)
+    fn program(&self, package: &str) -> PathBuf {
+        self.target.join(&self.profile).join(package)
     }
 
     /// Where the operator with `feature` is put: its own build would be replaced by the next one without it.
@@ -141,10 +171,10 @@ impl BuildFolder {
     }
 
     /// Cargo takes its own lock, so builds of several runs wait for each other.
-    fn arguments(&self) -> Vec<OsString> {
+    fn arguments(&self, package: &str) -> Vec<OsString> {
         let profile = if self.profile == "debug" { "dev" } else { &self.profile };
         let mut arguments: Vec<OsString> =
-            ["build", "--quiet", "--package", REFERENCE, "--bin", REFERENCE, "--profile", profile]
+            ["build", "--quiet", "--package", package, "--bin", package, "--profile", profile]
                 .map(OsString::from)
                 .to_vec();
         arguments.extend(["--manifest-path".into(), self.workspace.join("Cargo.toml").into()]);
@@ -159,7 +189,11 @@ pub async fn build_with(feature: &str) -> Result<PathBuf, OperatorError> {
     let folder = BuildFolder::of(&executable).ok_or(OperatorError::Missing { executable })?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = tokio::process::Command::new(cargo);
-    command.args(folder.arguments()).args(["--features", feature]).stdin(Stdio::null()).kill_on_drop(true);
+    command
+        .args(folder.arguments(REFERENCE))
+        .args(["--features", feature])
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
     let failed =
         |status: String, tail: String| OperatorError::BuildWith { feature: feature.to_owned(), status, tail };
     let output = command.output().await.map_err(|error| failed(error.to_string(), String::new()))?;
@@ -169,7 +203,7 @@ pub async fn build_with(feature: &str) -> Result<PathBuf, OperatorError> {
     }
     let program = folder.program_with(feature);
     let put = program.parent().map_or(Ok(()), std::fs::create_dir_all);
-    let put = put.and_then(|()| replace(&folder.program(), &program));
+    let put = put.and_then(|()| replace(&folder.program(REFERENCE), &program));
     put.map_err(|error| unusable(program.clone(), error.to_string()))?;
     usable(program)
 }
@@ -181,27 +215,28 @@ fn replace(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::rename(&fresh, to)
 }
 
-async fn build(folder: &BuildFolder, context: &Context) -> Result<PathBuf, AnyError> {
-    context.progress.report("operator", format!("building {REFERENCE}"));
-    let log = context.folder.join("operator-build.log");
-    let child = launch(&context.launcher, folder, &log).await?;
+async fn build(folder: &BuildFolder, package: &'static str, context: &Context) -> Result<PathBuf, AnyError> {
+    context.progress.report(package, "building it");
+    let log = context.folder.join(format!("{package}-build.log"));
+    let child = launch(&context.launcher, folder, package, &log).await?;
     let status = child.exited().await;
     if status.success() {
-        return Ok(usable(folder.program())?);
+        return Ok(usable(folder.program(package))?);
     }
-    Err(OperatorError::Build { status: status.to_string(), tail: child.log_tail(30), log }.into())
+    Err(OperatorError::Build { package, status: status.to_string(), tail: child.log_tail(30), log }.into())
 }
 
 async fn launch(
     launcher: &Launcher,
     folder: &BuildFolder,
+    package: &str,
     log: &Path,
 ) -> Result<harness::process::Child, AnyError> {
     let env = CARGO_ENVIRONMENT.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
     let launch = Launch {
-        name: "operator-build".to_owned(),
+        name: format!("{package}-build"),
         program: std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from),
-        args: folder.arguments(),
+        args: folder.arguments(package),
         env: env.collect(),
         log: log.to_owned(),
     };

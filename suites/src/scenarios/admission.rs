@@ -11,10 +11,11 @@ use harness::garage::role::Role;
 use harness::garage::stage::Stage;
 use harness::garage::system::Garage;
 use harness::scenario::{Cell, Disturbs, Scenario, Scope};
-use kube::api::PostParams;
 use serde_json::{Value, json};
 
-use crate::fixture::{self, CLUSTER, cluster::Cluster, secret};
+use crate::fixture::cluster::Cluster;
+use crate::fixture::version::Version;
+use crate::fixture::{CLUSTER, secret};
 use crate::world::{EAST, WEST, World};
 
 const NAME: &str = "admission";
@@ -107,8 +108,8 @@ async fn rules(world: &World<'_>) -> Result<(), Failure> {
     ];
     for (patches, refusal) in &table {
         let spec = json!(patches);
-        for version in ["v1beta2", "v1beta1"] {
-            let answer = create(world, version, patches, true).await?;
+        for version in Version::ALL {
+            let answer = patched(patches).try_create(world.scope, EAST, version, true).await?;
             let as_expected = match (refusal, &answer) {
                 (Some(word), Some(message)) => message.contains(word),
                 (None, None) => true,
@@ -125,24 +126,9 @@ async fn rules(world: &World<'_>) -> Result<(), Failure> {
     world.settled(&Cluster::auto(Role::Writer, 1), 0).await.map(drop)
 }
 
-/// Creates the cluster with a spec of `version`, only to see whether that is taken if `dry`; why not is returned.
-async fn create(
-    world: &World<'_>,
-    version: &str,
-    patches: &[Value],
-    dry: bool,
-) -> Result<Option<String>, Failure> {
-    let cluster = Cluster { patches: patches.to_vec(), ..Cluster::auto(Role::Absent, 1) };
-    let mut manifest = cluster.manifest(world.scope, EAST);
-    manifest["apiVersion"] = json!(format!("{}/{version}", objects::GROUP));
-    let object = fixture::object(EAST, manifest)?;
-    let api = if version == "v1beta1" { world.clusters_v1beta1(EAST) } else { world.clusters(EAST) };
-    let how = PostParams { dry_run: dry, ..PostParams::default() };
-    match api.create(&how, &object).await {
-        Ok(_) => Ok(None),
-        Err(kube::Error::Api(status)) => Ok(Some(status.message.clone())),
-        Err(error) => Err(Failure::harness(EAST, "create the GarageCluster", error)),
-    }
+/// A cluster without a role, as it is after `patches`.
+fn patched(patches: &[Value]) -> Cluster {
+    Cluster { patches: patches.to_vec(), ..Cluster::auto(Role::Absent, 1) }
 }
 
 async fn warnings(world: &World<'_>) -> Result<(), Failure> {
@@ -150,7 +136,7 @@ async fn warnings(world: &World<'_>) -> Result<(), Failure> {
     let zones = json!({"replication": {"zoneRedundancyMode": "AtLeast", "zoneRedundancyMinZones": 1}});
     let promotion = json!({"layoutManagement": {"siteRole": "Writer"}});
     for (spec, word) in [(zones, "replication"), (promotion, "demote the previous writer")] {
-        for version in ["v1beta2", "v1beta1"] {
+        for version in Version::ALL {
             let told = world.warnings(EAST, version, &spec).await?;
             let warned = told.iter().any(|warning| warning.contains(word));
             let claim = format!("{version}: {spec} is admitted with a warning about `{word}`");
@@ -187,7 +173,8 @@ async fn objectionable(world: &World<'_>) -> Result<(), Failure> {
     let patches = [json!({"layoutManagement": {"siteRole": "Follower"}}), spec];
     // The definition takes effect a moment after it is changed.
     let taken = async {
-        while let Some(refusal) = create(world, "v1beta2", &patches, false).await? {
+        let cluster = patched(&patches);
+        while let Some(refusal) = cluster.try_create(world.scope, EAST, Version::V1beta2, false).await? {
             world.step(format!("not taken yet: {refusal}"));
             tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         }

@@ -107,12 +107,16 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
             refused(&world, &operation).await?;
             world.stays_quiet(EAST, &nodes).await?;
             world.stayed_ready(&ready)?;
-            promoted(&world, &nodes).await?;
+            let later = promoted(&world, &nodes).await?;
             if reverts {
                 let layout = world.layout(EAST, &nodes[0]).await?;
                 let kept = !layout.staged_role_changes.is_empty();
                 world.claim(EAST, "what is staged stays staged", kept, || format!("{layout:?}"))?;
             }
+            let fired = later.iter().any(|path| path.contains("Revert") || path.contains("Skip"));
+            world.claim(EAST, "a consumed annotation does not fire after the promotion", !fired, || {
+                format!("{later:?}")
+            })?;
         } else if let Some(path) = operation.path {
             world.has_called(EAST, path, before)?;
             if reverts {
@@ -160,8 +164,8 @@ async fn last_operation(world: &World<'_>, operation: &Operation, succeeded: boo
     world.claim(EAST, &claim, told && explained, || last.to_string())
 }
 
-/// The old writer is demoted, then the follower promoted; whatever had been consumed must not come back.
-async fn promoted(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
+/// The old writer is demoted, then the follower promoted; returns the writes that it has made since.
+async fn promoted(world: &World<'_>, nodes: &[String]) -> Result<Vec<String>, Failure> {
     let before = world.calls_of("east")?.iter().filter(|call| call.layout_write).count();
     world.step("switch the writer");
     world.set_role(WEST, "Follower").await?;
@@ -179,10 +183,6 @@ async fn promoted(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
     world.reconciles(EAST, nodes).await?;
     world.reconciles(WEST, &manual_nodes(1)).await?;
     let calls = world.calls_of("east")?;
-    let later: Vec<_> =
-        calls.iter().filter(|call| call.layout_write).skip(before).map(|call| call.path.clone()).collect();
-    let fired = later.iter().any(|path| path.contains("Revert") || path.contains("Skip"));
-    world.claim(EAST, "a consumed annotation does not fire after the promotion", !fired, || {
-        format!("{later:?}")
-    })
+    let writes = calls.into_iter().filter(|call| call.layout_write);
+    Ok(writes.skip(before).map(|call| call.path).collect())
 }

@@ -10,11 +10,15 @@ use harness::garage::role::Role;
 use harness::garage::stage::Stage;
 use harness::garage::system::Garage;
 use harness::scenario::{Cell, Scenario, Scope};
+use serde_json::json;
 
 use crate::fixture::cluster::Cluster;
 use crate::world::{EAST, World};
 
 const NAME: &str = "bootstrap";
+
+/// What is declared of every node.
+const TAG: &str = "rack:7";
 
 /// The scenario.
 #[must_use]
@@ -65,11 +69,14 @@ fn cells() -> Vec<Cell> {
 fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, Result<(), Failure>> {
     async move {
         let world = World::new(scope, stage, cell);
-        let cluster = Cluster::auto(world.role(EAST), 2).factor(2);
+        let cluster = Cluster::auto(world.role(EAST), 2).factor(2).spec(&json!({"storage": {"tags": [TAG]}}));
         let nodes = world.start(EAST, &cluster, 0).await?;
         if world.role(EAST) == Role::Follower {
             world.condition(EAST, "AwaitingLayoutWriter", "True", "NodesWithoutRole").await?;
             world.condition(EAST, "Ready", "True", "ClusterReady").await?;
+            for node in &nodes {
+                world.node_condition(EAST, node, "Ready", "False", "NotInLayout").await?;
+            }
             let ready = world.watch_ready(EAST);
             world.looks_again(EAST).await?;
             world.stays_quiet(EAST, &nodes).await?;
@@ -78,6 +85,7 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
             world.in_layout(EAST, &nodes).await?;
             world.condition(EAST, "Ready", "True", "ClusterReady").await?;
             world.stays_quiet(EAST, &nodes).await?;
+            world.tells_no_foreign_writer(EAST, 1).await?;
         }
         world.shows_role(EAST).await?;
         let applied = world.role(EAST).may_write();
@@ -87,6 +95,10 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
             let expected = if applied { (1, 2) } else { (0, 0) };
             let holds = (layout.version, layout.roles.len()) == expected;
             world.claim(EAST, claim, holds, || format!("{layout:?}"))?;
+            let tagged = layout.roles.iter().all(|role| role.tags.iter().any(|tag| tag == TAG));
+            world.claim(EAST, "every role has the tags of its declaration", tagged, || {
+                format!("{layout:?}")
+            })?;
         }
         Ok(())
     }

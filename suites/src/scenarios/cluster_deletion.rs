@@ -67,6 +67,10 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
 }
 
 async fn destroy(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
+    if !world.follows() {
+        // Else nothing could be removed anyway.
+        world.keeper(&nodes[0]).await?;
+    }
     let before = world.writes_of(EAST)?;
     world.delete_cluster(EAST).await?;
     try_join_all(nodes.iter().map(|node| world.node_gone(EAST, node))).await?;
@@ -90,12 +94,7 @@ async fn drain(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
             world.delete_node(WEST, &declared(EAST, node)).await?;
         }
     } else {
-        // Somebody must be left to hold the data.
-        let peer = world.address(EAST, &nodes[0]).await?;
-        let stray = world.stray("keeper", 1, &peer).await?;
-        let role = json!([{"id": stray.id, "zone": "elsewhere", "capacity": 1_u64 << 30, "tags": []}]);
-        world.stage_by_hand(&peer, &role).await?;
-        world.apply_by_hand(&peer).await?;
+        world.keeper(&nodes[0]).await?;
         world.delete_cluster(EAST).await?;
     }
     try_join_all(nodes.iter().map(|node| world.node_gone(EAST, node))).await?;

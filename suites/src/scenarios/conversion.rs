@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::fixture::CLUSTER;
 use crate::fixture::cluster::Cluster;
+use crate::fixture::version::Version;
 use crate::world::{EAST, WEST, World};
 
 const NAME: &str = "conversion";
@@ -50,7 +51,7 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
     async move {
         let world = World::new(scope, stage, cell);
         let nodes = world.settled(&Cluster::auto(world.role(EAST), 1), 0).await?;
-        let old = world.clusters_v1beta1(EAST);
+        let old = Version::V1beta1.clusters(scope, EAST);
         let failed = |step: &'static str| move |error| Failure::harness(EAST, step, error);
         let mut object = old.get(CLUSTER).await.map_err(failed("read the v1beta1 GarageCluster"))?;
         let role = objects::text(&object, "/spec/layoutManagement/siteRole").map(str::to_owned);

@@ -14,6 +14,7 @@ use harness::site::Site;
 use serde_json::{Value, json};
 
 use crate::fixture::cluster::{Cluster, remote};
+use crate::fixture::version::Version;
 use crate::world::{EAST, World};
 
 const NAME: &str = "demotion_guard";
@@ -50,7 +51,8 @@ fn all() -> Vec<Cell> {
             .claims("a finished or failed migration does not keep a site from being demoted", &["deviation-in-flight"]),
         cell("webhooks-off")
             .disturbs(Disturbs::Cluster)
-            .claims("with the webhooks off a demotion during a drain is admitted, and the guard still blocks every write", &["split-demotion", "split-controller", "enforce-guard"]),
+            .claims("with the webhooks off a demotion during a drain is admitted, and the guard still blocks every write", &["split-demotion", "split-controller", "enforce-guard"])
+            .claims("a promotion while that drain is still recorded is refused by the freeze, on both versions", &["deviation-freeze"]),
     ]
 }
 
@@ -88,8 +90,7 @@ async fn begin_drain(world: &World<'_>, node: &str) -> Result<(), Failure> {
 async fn drain(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
     begin_drain(world, &nodes[1]).await?;
     refused_on_both(world, &follower(), &["Writer to Follower is refused", "storageDrain"]).await?;
-    let message = world.refused(EAST, &json!({"zone": "elsewhere"})).await?;
-    says(world, &message, &["is refused while status.storageDrain"])
+    refused_on_both(world, &json!({"zone": "elsewhere"}), &["is refused while status.storageDrain"]).await
 }
 
 async fn rollout(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
@@ -137,6 +138,7 @@ async fn after_migration(world: &World<'_>) -> Result<(), Failure> {
 async fn webhooks_off(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
     begin_drain(world, &nodes[1]).await?;
     let webhooks = world.remove_webhooks(EAST).await?;
+    world.webhooks_are_off(EAST, &follower()).await?;
     world.change(EAST, &follower()).await?;
     world.declare(Some(Role::Follower), None);
     world.condition(EAST, "LayoutWriter", "False", "FollowerSite").await?;
@@ -144,7 +146,11 @@ async fn webhooks_off(world: &World<'_>, nodes: &[String]) -> Result<(), Failure
     world.change(EAST, &json!({"storage": {"replicas": 3}})).await?;
     world.condition(EAST, "AwaitingLayoutWriter", "True", "NodesWithoutRole").await?;
     world.stays_quiet(EAST, nodes).await?;
-    world.restore_webhooks(EAST, webhooks).await
+    world.restore_webhooks(EAST, webhooks).await?;
+    let promotion = json!({"layoutManagement": {"siteRole": "Writer"}});
+    world.webhooks_act(EAST, &promotion, "storageDrain").await?;
+    let words = ["the promotion is refused while status.storageDrain"];
+    refused_on_both(world, &promotion, &words).await
 }
 
 fn follower() -> Value {
@@ -153,10 +159,10 @@ fn follower() -> Value {
 
 /// The change is refused whichever version the client speaks, with every one of `words`.
 async fn refused_on_both(world: &World<'_>, spec: &Value, words: &[&str]) -> Result<(), Failure> {
-    let message = world.refused(EAST, spec).await?;
-    says(world, &message, words)?;
-    let message = world.refused_in_v1beta1(EAST, spec).await?;
-    says(world, &message, words)
+    for version in Version::ALL {
+        says(world, &world.refused(EAST, version, spec).await?, words)?;
+    }
+    Ok(())
 }
 
 fn says(world: &World<'_>, message: &str, words: &[&str]) -> Result<(), Failure> {

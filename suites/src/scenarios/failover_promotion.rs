@@ -53,6 +53,10 @@ fn cells() -> Vec<Cell> {
             "a scale-down that waited is finished by the promoted site itself",
             &["d3-wait", "failure-scale-down"],
         ),
+        cell("operator-demoted", Disturbs::Cluster).needs_webhooks().claims(
+            "demoted while its operator was gone, the former writer comes back as a Follower and writes nothing",
+            &["transition-mutable", "enforce-guard"],
+        ),
     ]
 }
 
@@ -102,13 +106,18 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
 
 fn parts(cell: &Cell) -> (bool, bool, bool) {
     match cell.name {
-        "operator" => (true, false, false),
+        "operator" | "operator-demoted" => (true, false, false),
         "api-server" => (false, true, false),
         "nodes" => (false, false, true),
         // A drain's proof asks every storage node, so those must be there.
         "site-scale-down" => (true, true, false),
         _ => (true, true, true),
     }
+}
+
+/// Whether the writer is demoted though nobody is there to take notice.
+fn demotes(cell: &Cell) -> bool {
+    cell.name == "operator-demoted"
 }
 
 /// What the cell is about fails at the writer's site.
@@ -137,6 +146,13 @@ async fn promote(world: &World<'_>) -> Result<(), Failure> {
         world.set_role(WEST, "Follower").await?;
         world.declare(Some(Role::Follower), Some(Role::Follower));
         world.condition(WEST, "LayoutWriter", "False", "FollowerSite").await?;
+    } else if demotes(world.cell) {
+        // A person who has to does without the webhooks that the operator served.
+        let follower = json!({"layoutManagement": {"siteRole": "Follower"}});
+        let webhooks = world.remove_webhooks(WEST).await?;
+        world.webhooks_are_off(WEST, &follower).await?;
+        world.set_role(WEST, "Follower").await?;
+        world.restore_webhooks(WEST, webhooks).await?;
     } else if !operator {
         // Its operator runs, blind, and might still believe what it knew last: nothing must be left for it to do.
         world.scope.disturb(WEST, Disturbance::EndOperator { site: WEST }).await?;
@@ -151,6 +167,11 @@ async fn fail_back(world: &World<'_>) -> Result<(), Failure> {
     let (operator, api_server, _) = parts(world.cell);
     if !operator && !api_server {
         return Ok(());
+    }
+    if demotes(world.cell) {
+        world.scope.disturb(WEST, Disturbance::ReviveAll).await?;
+        world.condition(WEST, "LayoutWriter", "False", "FollowerSite").await?;
+        return world.stays_quiet(WEST, &manual_nodes(1)).await;
     }
     // A Writer that still records a drain cannot be demoted.
     world.cluster_field(EAST, "/status/storageDrain", "no recorded drain", |drain| drain.is_none()).await?;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::fixture;
 use crate::fixture::cluster::Cluster;
-use crate::world::{EAST, WEST, World, auto_nodes};
+use crate::world::{EAST, WEST, World, auto_nodes, manual_nodes};
 
 const NAME: &str = "field_bugs";
 const UPDATE: &str = "/v2/UpdateClusterLayout";
@@ -63,6 +63,10 @@ fn cells() -> Vec<Cell> {
             .claims("one failed read does not begin a drain's proof anew", &["bug-transient-read"]),
         two("foreign-gateway")
             .claims("a stale gateway role of the other site is left to that site", &["bug-foreign-gateway"]),
+        two("imported-tags").expects("followers-roles-declared").claims(
+            "a role that is imported from the other site keeps its tags and its capacity",
+            &["bug-imported-tags"],
+        ),
         cell("hand-removed")
             .claims("a role that a person removed is not staged again", &["bug-hand-removed"]),
         cell("oscillation")
@@ -98,6 +102,7 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
             "slow-write" => slow_write(&world).await,
             "transient-read" => transient_read(&world, &nodes).await,
             "foreign-gateway" => foreign_gateway(&world, &nodes).await,
+            "imported-tags" => imported_tags(&world, &nodes).await,
             "hand-removed" => hand_removed(&world, &nodes).await,
             "oscillation" => oscillation(&world, &nodes).await,
             "wrong-version" => wrong_version(&world).await,
@@ -232,10 +237,34 @@ async fn foreign_gateway(world: &World<'_>, nodes: &[String]) -> Result<(), Fail
     world.stage_by_hand(&peer, &role).await?;
     world.apply_by_hand(&peer).await?;
     world.seen(&peer, &gateway.id).await?;
+    world.taken_over(&peer).await?;
     world.end_stray(&gateway).await?;
     world.unseen_for(&peer, &gateway.id, 2).await?;
     world.stays_quiet(EAST, nodes).await?;
     world.has_role(EAST, &nodes[0], &gateway.id, true).await
+}
+
+/// The sites do not see each other while a person gives a node of the other one a role there: this site takes it over
+/// from what the other one's admin API says.
+async fn imported_tags(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
+    let [peer, guest] = [0, 1].map(|number: usize| manual_nodes(2).remove(number));
+    world.partition().await?;
+    fixture::node::create_managed(world.scope, WEST, &guest).await?;
+    let id = world.identity(WEST, &guest).await?;
+    let peer = world.address(WEST, &peer).await?;
+    world.seen(&peer, &id).await?;
+    let tags = json!(["tier:storage", "rack:7"]);
+    let role = json!([{"id": id, "zone": "west", "capacity": 7_u64 << 30, "tags": tags}]);
+    world.stage_by_hand(&peer, &role).await?;
+    world.apply_by_hand(&peer).await?;
+    let version = world.layout(WEST, &guest).await?.version;
+    world.reconciles(EAST, nodes).await?;
+    world.holds_version(EAST, &nodes[0], version).await?;
+    let layout = world.layout(EAST, &nodes[0]).await?;
+    let role = layout.roles.iter().find(|role| role.id == id);
+    let whole = role.is_some_and(|role| json!(role.tags) == tags && role.capacity == Some(7 << 30));
+    world.claim(EAST, "the role is imported as it is", whole, || format!("{role:?}"))?;
+    world.heal().await
 }
 
 async fn hand_removed(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {

@@ -14,15 +14,19 @@ pub mod failover_promotion;
 pub mod federation_import;
 pub mod field_bugs;
 pub mod garage_faults;
+pub mod idle;
 pub mod metrics;
 pub mod new_node;
 pub mod node_deletion;
 pub mod old_writer_returns;
 pub mod operator_restart;
+pub mod orphan;
 pub mod planned_switch;
 pub mod replication_change;
+pub mod retag;
 pub mod rollout;
 pub mod scale_down;
+pub mod staged_roles;
 pub mod tombstones;
 pub mod upgrade;
 
@@ -36,6 +40,9 @@ pub fn matrix() -> Vec<Scenario<Garage>> {
         bootstrap::scenario(),
         new_node::scenario(),
         federation_import::scenario(),
+        staged_roles::scenario(),
+        retag::scenario(),
+        idle::scenario(),
         scale_down::scenario(),
         drain::scenario(),
         node_deletion::scenario(),
@@ -50,6 +57,7 @@ pub fn matrix() -> Vec<Scenario<Garage>> {
         planned_switch::scenario(),
         old_writer_returns::scenario(),
         demotion_guard::scenario(),
+        orphan::scenario(),
         admission::scenario(),
         conversion::scenario(),
         upgrade::scenario(),
@@ -59,4 +67,13 @@ pub fn matrix() -> Vec<Scenario<Garage>> {
         garage_faults::scenario(),
         field_bugs::scenario(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_guide_shows_a_scenario_that_is_run() {
+        let guide = include_str!("../../../docs/writing-scenarios.md");
+        assert!(guide.contains(include_str!("retag.rs")), "docs/writing-scenarios.md and retag.rs differ");
+    }
 }

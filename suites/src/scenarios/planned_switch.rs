@@ -60,12 +60,12 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         switch(&world, WEST, EAST).await?;
         world.in_layout(EAST, from_ref(&nodes[1])).await?;
         world.condition(EAST, "AwaitingLayoutWriter", "False", "NothingPending").await?;
-        settle(&world, EAST, &nodes).await?;
+        settle(&world, EAST, &nodes, &manual_nodes(1)).await?;
         world.stays_quiet(WEST, &manual_nodes(1)).await?;
 
         switch(&world, EAST, WEST).await?;
         world.declare_nodes(WEST, from_ref(&nodes[1])).await?;
-        settle(&world, WEST, &manual_nodes(1)).await?;
+        settle(&world, WEST, &manual_nodes(1), &nodes).await?;
         world.stays_quiet(EAST, &nodes).await
     }
     .boxed()
@@ -82,10 +82,12 @@ pub(super) async fn switch(world: &World<'_>, from: Site, to: Site) -> Result<()
     world.condition(to, "LayoutWriter", "True", "WriterSite").await.map(drop)
 }
 
-/// The new writer brings the roles that it declares into the layout, then has nothing more to do.
-async fn settle(world: &World<'_>, site: Site, nodes: &[String]) -> Result<(), Failure> {
+/// The new writer brings the roles that it declares into the layout, then has nothing more to do. `theirs` are the nodes
+/// of the other site.
+async fn settle(world: &World<'_>, site: Site, nodes: &[String], theirs: &[String]) -> Result<(), Failure> {
     world.condition(site, "Ready", "True", "ClusterReady").await?;
-    world.reconciles(site, nodes).await?;
+    world.bears_roles(site, site, nodes).await?;
+    world.bears_roles(site, site.other(), theirs).await?;
     world.reconciles(site, nodes).await?;
     world.stays_quiet(site, nodes).await
 }

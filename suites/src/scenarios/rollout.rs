@@ -63,16 +63,13 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         let writes = world.writes_of(EAST)?;
         let mut pods = Vec::new();
         for node in &nodes {
-            let pod = world
-                .pod_until(EAST, node, "that is there", |pod| pod.map(drop).ok_or("absent".into()))
-                .await?;
-            pods.push(pod.and_then(|pod| pod.uid()).unwrap_or_default());
+            pods.push(world.pod(EAST, node).await?.uid());
         }
         world.change(EAST, &json!({"image": IMAGE})).await?;
         for (node, old) in nodes.iter().zip(&pods) {
             world
                 .pod_until(EAST, node, "of the new revision", |pod| match pod {
-                    Some(pod) if pod.uid().as_ref() != Some(old) => Ok(()),
+                    Some(pod) if pod.uid() != *old => Ok(()),
                     Some(_) => Err("it is the old pod".to_owned()),
                     None => Err("it is gone".to_owned()),
                 })

@@ -16,6 +16,8 @@ use crate::fixture::cluster::Cluster;
 use crate::world::{EAST, WEST, World, declared};
 
 const NAME: &str = "scale_down";
+/// By which the blocks of a node that goes are proved elsewhere (Garage admin reference §5).
+const REPAIR: &str = "/v2/LaunchRepairOperation";
 
 /// The scenario.
 #[must_use]
@@ -34,6 +36,10 @@ fn cells() -> Vec<Cell> {
         Cell::control(NAME, "writer")
             .with(EAST, "Writer")
             .claims("the Writer takes the role away, proves the blocks, and lets the node go", &["matrix-remove"]),
+        Cell::control(NAME, "unsettled").with(EAST, "Writer").claims(
+            "the Writer holds the node while an older layout version is live, though its role is gone",
+            &["matrix-remove"],
+        ),
         Cell::subject(NAME, "follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
@@ -50,6 +56,9 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
     async move {
         let world = World::new(scope, stage, cell);
         let nodes = world.settled(&Cluster::auto(world.role(EAST), 2), 0).await?;
+        if cell.name == "unsettled" {
+            return unsettled(&world, &nodes).await;
+        }
         let (stays, goes) = (&nodes[0], &nodes[1]);
         let id = world.identity(EAST, goes).await?;
         let ready = world.watch_ready(EAST);
@@ -67,8 +76,24 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         if world.follows() {
             world.condition(EAST, "AwaitingLayoutWriter", "False", "NothingPending").await?;
             world.stayed_ready(&ready)?;
+        } else {
+            world.has_called(EAST, REPAIR, 0)?;
+            world.tells_no_foreign_writer(EAST, 2).await?;
         }
         world.shows_role(EAST).await
     }
     .boxed()
+}
+
+/// The node that stays does not say that it has what the new version places on it.
+async fn unsettled(world: &World<'_>, nodes: &[String]) -> Result<(), Failure> {
+    let (stays, goes) = (&nodes[0], &nodes[1]);
+    world.fault(&json!({"action": "hold-trackers", "node": world.hub_name(EAST, stays)})).await?;
+    world.change(EAST, &json!({"storage": {"replicas": 1}})).await?;
+    world.holds_version(EAST, stays, 2).await?;
+    world.looks_again(EAST).await?;
+    world.looks_again(EAST).await?;
+    world.node_is_held(EAST, goes).await?;
+    world.heal().await?;
+    world.node_gone(EAST, goes).await
 }

@@ -35,6 +35,10 @@ fn cells() -> Vec<Cell> {
             "with autoApply the Writer removes the stale role",
             &["matrix-tombstones", "matrix-auto-apply"],
         ),
+        Cell::control(NAME, "on-refused").with(EAST, "Writer").claims(
+            "a removal that fails at first is made good, without anybody's nudge",
+            &["matrix-tombstones"],
+        ),
         Cell::subject(NAME, "on-follower")
             .with(EAST, "Follower")
             .with(WEST, "Writer")
@@ -69,6 +73,11 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
             Cluster::auto(world.role(EAST), 1).spec(&json!({"layoutManagement": {"autoApply": applies}}));
         let nodes = world.settled(&cluster, 0).await?;
         let ready = world.watch_ready(EAST);
+        if cell.name == "on-refused" {
+            let removal = json!({"caller": "east", "method": "POST", "path": "/v2/UpdateClusterLayout"});
+            // More often than the writing of the status alone would have the operator look again.
+            world.rule(&removal, 8, &json!({"kind": "answer", "status": 503})).await?;
+        }
         let stale = stale_gateway(&world, &nodes[0]).await?;
         let pending = |value: Option<&Value>| {
             value
@@ -119,6 +128,9 @@ pub(super) async fn stale_gateway(world: &World<'_>, node: &str) -> Result<Strin
     world.stage_by_hand(&peer, &role).await?;
     world.apply_by_hand(&peer).await?;
     world.seen(&peer, &gateway.id).await?;
+    // A gateway that ends before it has taken over the layout with its role keeps the older one draining for ever, and
+    // with it everybody from the next change.
+    world.taken_over(&peer).await?;
     world.end_stray(&gateway).await?;
     // What is settled is looked at again after minutes only; the role is stale after a second.
     world.unseen_for(&peer, &gateway.id, 2).await?;

@@ -14,6 +14,7 @@ use kube::api::PostParams;
 
 use crate::fixture::CLUSTER;
 use crate::fixture::cluster::Cluster;
+use crate::fixture::version::Version;
 use crate::world::{EAST, World};
 
 const NAME: &str = "upgrade";
@@ -59,10 +60,10 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         let generation = stored.metadata.generation;
         world
             .claim(EAST, "the spec was written once", generation == Some(1), || format!("{generation:?}"))?;
-        for api in [world.clusters(EAST), world.clusters_v1beta1(EAST)] {
+        for version in Version::ALL {
+            let api = version.clusters(scope, EAST);
             let failed = |error| Failure::harness(EAST, "write the object back", error);
             let object = api.get(CLUSTER).await.map_err(failed)?;
-            let version = object.types.as_ref().map(|types| types.api_version.clone()).unwrap_or_default();
             world.step(format!("write the object back unchanged as {version}"));
             // The API server stores nothing when the bytes are the same: the version of the object stays.
             let back = api.replace(CLUSTER, &PostParams::default(), &object).await.map_err(failed)?;

@@ -80,8 +80,7 @@ impl World<'_> {
 impl World<'_> {
     /// The lines of metric `name` of the operator of `site` that are about this cell.
     pub async fn metric(&self, site: Site, name: &str) -> Result<Vec<String>, Failure> {
-        let url = &self.scope.pair.sites.at(site).operator.metrics;
-        let page = harness::garage::metrics::page(url).await;
+        let page = harness::garage::metrics::page(self.scope, site).await;
         let page = page.map_err(|error| Failure::harness(site, "read the operator's metrics", error))?;
         let mine = |line: &&str| line.starts_with(name) && line.contains(&self.scope.namespace);
         Ok(page.lines().filter(mine).map(str::to_owned).collect())

@@ -3,10 +3,8 @@
 use harness::failure::Failure;
 use harness::garage::objects;
 use harness::site::Site;
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::World;
@@ -34,17 +32,6 @@ impl World<'_> {
         let patch = json!({ "spec": spec });
         let patched = self.clusters(site).patch(CLUSTER, &PatchParams::default(), &Patch::Merge(patch)).await;
         patched.map(drop).map_err(|error| Failure::harness(site, "change the GarageCluster", error))
-    }
-
-    /// Changes the spec of the GarageCluster of `site`, and returns why the API server refused that.
-    pub async fn refused(&self, site: Site, spec: &Value) -> Result<String, Failure> {
-        self.step(format!("try to change the spec of GarageCluster {CLUSTER} on {site}: {spec}"));
-        let patch = json!({ "spec": spec });
-        match self.clusters(site).patch(CLUSTER, &PatchParams::default(), &Patch::Merge(patch)).await {
-            Err(kube::Error::Api(status)) => Ok(status.message.clone()),
-            Err(error) => Err(Failure::harness(site, "change the GarageCluster", error)),
-            Ok(_) => Err(self.not_so(site, format!("the change {spec} is refused"), "it was admitted")),
-        }
     }
 
     /// Gives the site another role in its spec.
@@ -105,101 +92,3 @@ impl World<'_> {
         patched.map(drop).map_err(|error| Failure::harness(site, "patch the status", error))
     }
 }
-
-/// The configurations of a site's webhooks while they are taken away.
-#[derive(Debug)]
-pub struct Webhooks {
-    validating: ValidatingWebhookConfiguration,
-}
-
-impl World<'_> {
-    /// GarageClusters of the cell at `site`, in the older version.
-    #[must_use]
-    pub fn clusters_v1beta1(&self, site: Site) -> Api<DynamicObject> {
-        let resource = ApiResource {
-            group: objects::GROUP.to_owned(),
-            version: "v1beta1".to_owned(),
-            api_version: format!("{}/v1beta1", objects::GROUP),
-            kind: "GarageCluster".to_owned(),
-            plural: "garageclusters".to_owned(),
-        };
-        Api::namespaced_with(self.scope.client(site), &self.scope.namespace, &resource)
-    }
-
-    /// Changes the spec through the older version, and returns why the API server refused that.
-    pub async fn refused_in_v1beta1(&self, site: Site, spec: &Value) -> Result<String, Failure> {
-        self.step(format!("try to change the v1beta1 spec of GarageCluster {CLUSTER} on {site}: {spec}"));
-        let patch = json!({ "spec": spec });
-        let api = self.clusters_v1beta1(site);
-        match api.patch(CLUSTER, &PatchParams::default(), &Patch::Merge(patch)).await {
-            Err(kube::Error::Api(status)) => Ok(status.message.clone()),
-            Err(error) => Err(Failure::harness(site, "change the v1beta1 GarageCluster", error)),
-            Ok(_) => Err(self.not_so(site, format!("the change {spec} is refused"), "it was admitted")),
-        }
-    }
-
-    /// Takes the admission webhooks of `site` away. For cells that have the cluster to themselves.
-    pub async fn remove_webhooks(&self, site: Site) -> Result<Webhooks, Failure> {
-        const NAME: &str = "garage-operator";
-        self.step(format!("remove the validating webhooks of {site}"));
-        let api: Api<ValidatingWebhookConfiguration> = Api::all(self.scope.client(site));
-        let failed = |error| Failure::harness(site, "remove the webhooks", error);
-        let mut validating = api.get(NAME).await.map_err(failed)?;
-        api.delete(NAME, &DeleteParams::default()).await.map_err(failed)?;
-        validating.metadata.resource_version = None;
-        validating.metadata.uid = None;
-        validating.metadata.managed_fields = None;
-        Ok(Webhooks { validating })
-    }
-
-    /// Puts the admission webhooks of `site` back.
-    pub async fn restore_webhooks(&self, site: Site, webhooks: Webhooks) -> Result<(), Failure> {
-        self.step(format!("restore the validating webhooks of {site}"));
-        let api: Api<ValidatingWebhookConfiguration> = Api::all(self.scope.client(site));
-        let made = api.create(&PostParams::default(), &webhooks.validating).await;
-        made.map(drop).map_err(|error| Failure::harness(site, "restore the webhooks", error))
-    }
-
-    /// The definition of GarageClusters at `site`.
-    pub async fn definition(&self, site: Site) -> Result<CustomResourceDefinition, Failure> {
-        let api: Api<CustomResourceDefinition> = Api::all(self.scope.client(site));
-        let read = api.get(DEFINITION).await;
-        read.map_err(|error| Failure::harness(site, "read the definition", error))
-    }
-
-    /// Replaces the versions in the definition of GarageClusters at `site`. For cells that have the cluster to
-    /// themselves.
-    pub async fn redefine(&self, site: Site, versions: &Value) -> Result<(), Failure> {
-        self.step(format!("change the definition of GarageClusters on {site}"));
-        let api: Api<CustomResourceDefinition> = Api::all(self.scope.client(site));
-        let patch = json!({"spec": {"versions": versions}});
-        let patched = api.patch(DEFINITION, &PatchParams::default(), &Patch::Merge(patch)).await;
-        patched.map(drop).map_err(|error| Failure::harness(site, "change the definition", error))
-    }
-
-    /// Sends a change of the spec in `api_version`, and returns the warnings of the answer.
-    pub async fn warnings(&self, site: Site, version: &str, spec: &Value) -> Result<Vec<String>, Failure> {
-        self.step(format!("change the {version} spec on {site} without effect, for its warnings: {spec}"));
-        let failed =
-            |step: &str, error: harness::failure::BoxError| Failure::harness(site, step.to_owned(), error);
-        let url = format!(
-            "/apis/{}/{version}/namespaces/{}/garageclusters/{CLUSTER}?dryRun=All",
-            objects::GROUP,
-            self.scope.namespace
-        );
-        let body = serde_json::to_vec(&json!({ "spec": spec })).unwrap_or_default();
-        let request = http::Request::patch(url)
-            .header("content-type", "application/merge-patch+json")
-            .body(kube::client::Body::from(body))
-            .map_err(|error| failed("build a request", error.into()))?;
-        let answer = self.scope.client(site).send(request).await;
-        let answer = answer.map_err(|error| failed("change the GarageCluster", error.into()))?;
-        let status = answer.status();
-        self.claim(site, "the change is admitted", status.is_success(), || status.to_string())?;
-        let texts = answer.headers().get_all("warning").iter();
-        Ok(texts.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect())
-    }
-}
-
-/// Name of the definition of GarageClusters.
-const DEFINITION: &str = "garageclusters.garage.rajsingh.info";

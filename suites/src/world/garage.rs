@@ -7,6 +7,7 @@ use harness::failure::Failure;
 use harness::garage::admin::{self, Layout};
 use harness::garage::hub::{NodeName, NodeSpec};
 use harness::site::Site;
+use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::World;
@@ -107,6 +108,16 @@ impl World<'_> {
         Ok(Stray { name, id: node.node_id, address: node.address })
     }
 
+    /// Somebody else holds data, too, so that every node of the east may leave: a node that no operator runs gets a role
+    /// by hand, at the node `name` of the east.
+    pub async fn keeper(&self, name: &str) -> Result<(), Failure> {
+        let peer = self.address(Site::East, name).await?;
+        let stray = self.stray("keeper", 1, &peer).await?;
+        let role = json!([{"id": stray.id, "zone": "elsewhere", "capacity": 1_u64 << 30, "tags": []}]);
+        self.stage_by_hand(&peer, &role).await?;
+        self.apply_by_hand(&peer).await
+    }
+
     /// Waits until the node `name` of `site` holds layout `version` or a later one. Gossip tells nobody: it is asked.
     pub async fn holds_version(&self, site: Site, name: &str, version: u64) -> Result<(), Failure> {
         const EVERY: Duration = Duration::from_millis(100);
@@ -120,6 +131,38 @@ impl World<'_> {
         let limit = self.scope.limits.step;
         tokio::time::timeout(limit, holding).await.unwrap_or_else(|_elapsed| {
             Err(self.not_so(site, format!("node {name} holds layout {version}"), "it holds an older one"))
+        })
+    }
+
+    /// Waits until the roles of the nodes `names` of `home` are those that the cluster of `writer` declares: they bear its
+    /// mark. Nobody tells when a writer has nothing more to write: the layout is asked.
+    pub async fn bears_roles(&self, writer: Site, home: Site, names: &[String]) -> Result<(), Failure> {
+        const EVERY: Duration = Duration::from_millis(100);
+        let mark = format!("cluster-uid:{}", self.cluster(writer).await?.uid().unwrap_or_default());
+        let ids = self.identities(home, names).await?;
+        self.step(format!("await roles of {} on {home} as {writer} declares them", names.join(", ")));
+        let borne = |layout: &Layout, id: &String| {
+            layout.roles.iter().any(|role| role.id == *id && role.tags.contains(&mark))
+        };
+        let bearing = async {
+            for name in names {
+                loop {
+                    let layout = self.layout(home, name).await?;
+                    if ids.iter().all(|id| borne(&layout, id)) {
+                        break;
+                    }
+                    tokio::time::sleep(EVERY).await;
+                }
+            }
+            Ok(())
+        };
+        let limit = self.scope.limits.step;
+        tokio::time::timeout(limit, bearing).await.unwrap_or_else(|_elapsed| {
+            Err(self.not_so(
+                home,
+                format!("{} have the roles that {writer} declares", names.join(", ")),
+                "they have others",
+            ))
         })
     }
 
@@ -157,6 +200,23 @@ impl World<'_> {
         let limit = self.scope.limits.step;
         tokio::time::timeout(limit, awaited).await.unwrap_or_else(|_elapsed| {
             Err(self.not_so(Site::East, format!("node {id:.8} {claim}"), "its peer says otherwise"))
+        })
+    }
+
+    /// Waits until every node has taken over the layout that the node at `peer` holds: no older version drains any more.
+    /// Nobody tells: it is asked.
+    pub async fn taken_over(&self, peer: &str) -> Result<(), Failure> {
+        const EVERY: Duration = Duration::from_millis(50);
+        self.step("await that no older layout version drains");
+        let settling = async {
+            while !admin::is_settled(Site::East, &self.stage.mesh, peer).await? {
+                tokio::time::sleep(EVERY).await;
+            }
+            Ok(())
+        };
+        let limit = self.scope.limits.step;
+        tokio::time::timeout(limit, settling).await.unwrap_or_else(|_elapsed| {
+            Err(self.not_so(Site::East, "no older layout version drains", "one still does"))
         })
     }
 

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`mod@self`] | the world of a cell, and how it comes to be; start here |
 //! | [`change`] | what a user changes |
+//! | [`admission`] | what the API server makes of a change, and what decides that |
 //! | [`seen`] | what is awaited of the operator's objects |
 //! | [`ready`] | Ready over time |
 //! | [`garage`] | nodes and layouts, read and changed by hand |
 //! | [`fault`] | what is broken on purpose |
 //! | [`calls`] | the calls that were recorded |
 
+pub mod admission;
 pub mod calls;
 pub mod change;
 pub mod fault;

@@ -162,6 +162,13 @@ impl World<'_> {
         Ok(wait::until(site, api, &pod, awaited, self.scope.limits.step, holds).await?)
     }
 
+    /// The pod of node `name`, which is there.
+    pub async fn pod(&self, site: Site, name: &str) -> Result<Pod, Failure> {
+        let there = |pod: Option<&Pod>| pod.map(drop).ok_or_else(|| "it is not there".to_owned());
+        let pod = self.pod_until(site, name, "that is there", there).await?;
+        pod.ok_or_else(|| self.not_so(site, format!("the pod of {name} is there"), "it is gone"))
+    }
+
     /// The pod of node `name` runs and was not asked to go.
     pub async fn pod_runs(&self, site: Site, name: &str) -> Result<(), Failure> {
         let api: Api<Pod> = Api::namespaced(self.scope.client(site), &self.scope.namespace);
@@ -227,6 +234,15 @@ impl World<'_> {
             told.as_deref() == role.field(),
             || format!("{told:?}"),
         )
+    }
+
+    /// Waits until the status of `site` speaks of layout `version` or a later one: it then tells of no foreign writer.
+    pub async fn tells_no_foreign_writer(&self, site: Site, version: u64) -> Result<(), Failure> {
+        let reached = |seen: Option<&Value>| seen.and_then(Value::as_u64).is_some_and(|seen| seen >= version);
+        let awaited = format!("a status of layout {version}");
+        let cluster = self.cluster_field(site, "/status/layoutVersion", &awaited, reached).await?;
+        let told = objects::condition(&cluster, "ForeignLayoutWriter");
+        self.claim(site, "no foreign writer is told of", told.is_none(), || format!("{told:?}"))
     }
 
     /// Nothing of the feature is in the object or its status.

@@ -60,6 +60,8 @@ pub enum Why {
     Expired,
     /// Its guard was dropped.
     Dropped,
+    /// The killed node was started by other means.
+    Started,
 }
 
 impl Why {
@@ -70,6 +72,7 @@ impl Why {
             Self::Asked => "asked",
             Self::Expired => "expired",
             Self::Dropped => "dropped",
+            Self::Started => "started",
         }
     }
 }
@@ -111,6 +114,14 @@ impl Faults {
     pub fn list(&self) -> Vec<FaultState> {
         let state = |(id, fault): (&u64, &ActiveFault)| FaultState { id: *id, fault: fault.request.clone() };
         self.lock().active.iter().map(state).collect()
+    }
+}
+
+/// A killed node runs again: whatever killed it is over.
+pub(in crate::hub) fn end_kills(registry: &Registry, actor: &Arc<MeshActor>, node: NodeIndex) {
+    for (id, _) in registry.faults().of(actor, |effect| effect == Effect::Killed(node)) {
+        // One that was healed meanwhile is over, too.
+        drop(heal_now(registry, id, Why::Started));
     }
 }
 

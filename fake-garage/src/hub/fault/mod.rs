@@ -18,6 +18,7 @@ mod guard;
 mod inject;
 mod request;
 
+pub(super) use active::end_kills;
 pub use active::{FaultState, Faults, Why, heal};
 pub use guard::FaultGuard;
 pub use inject::inject;

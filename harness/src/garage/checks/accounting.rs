@@ -6,6 +6,7 @@ use onewriter_history::{CallBegin, Event, State};
 
 use super::calls::{Open, Write, layout_write, request};
 use super::roles::Roles;
+use super::slot::ByMesh;
 use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen};
 
 /// Events explain each other: an end has its beginning, a call reaches a node that runs, a layout changes only with an
@@ -40,7 +41,7 @@ struct Accounts {
     /// Applies that have begun and not ended.
     open: OpenCalls<Open>,
     /// Nodes by mesh and identity.
-    meshes: BTreeMap<String, BTreeMap<String, Node>>,
+    meshes: ByMesh<BTreeMap<String, Node>>,
     /// Nodes at which an apply was given up by its caller, and may still come to its end.
     given_up: BTreeSet<String>,
 }
@@ -119,7 +120,7 @@ impl Accounts {
             return;
         };
         let runs = matches!(event, "started" | "resumed" | "frozen");
-        self.meshes.entry(mesh.clone()).or_default().entry(node.to_owned()).or_default().runs = runs;
+        self.meshes.slot(mesh).entry(node.to_owned()).or_default().runs = runs;
     }
 
     fn layout(&mut self, state: &State) -> Problem {
@@ -131,7 +132,7 @@ impl Accounts {
             return None;
         }
         let mesh = state.mesh.clone()?;
-        let known = self.meshes.entry(mesh).or_default().entry(node.to_owned()).or_default();
+        let known = self.meshes.slot(&mesh).entry(node.to_owned()).or_default();
         let moved = (event != "reset").then(|| known.see(name, incarnation, from)).flatten();
         (known.incarnation, known.version) = (incarnation, to);
         let unmade = event == "applied" && !self.is_being_applied(node) && !self.given_up.remove(node);

@@ -6,6 +6,7 @@ use onewriter_history::{CallEnd, Event, State};
 
 use super::calls::{Open, Write, request};
 use super::roles::Roles;
+use super::slot::ByMesh;
 use crate::checks::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen};
 
 /// No two nodes ever hold different contents under one version number (design record, "What Garage guarantees").
@@ -37,7 +38,7 @@ impl Check for OneContentPerVersion {
 struct Contents {
     roles: Roles,
     open: OpenCalls<Open>,
-    meshes: BTreeMap<String, OfMesh>,
+    meshes: ByMesh<OfMesh>,
 }
 
 #[derive(Default)]
@@ -90,7 +91,7 @@ impl Contents {
     fn ended(&mut self, end: &CallEnd) {
         let Some(open) = self.open.end(end.call) else { return };
         if let Some(call) = request(&open).filter(|_| end.status == Some(200)) {
-            self.meshes.entry(call.mesh.clone()).or_default().applied = true;
+            self.meshes.slot(&call.mesh).applied = true;
         }
     }
 
@@ -99,7 +100,7 @@ impl Contents {
         let text = |key: &str| state.value.get(key)?.as_str();
         let number = |key: &str| state.value.get(key)?.as_u64();
         let (event, version) = (text("event")?, number("to")?);
-        let of_mesh = self.meshes.entry(mesh.to_owned()).or_default();
+        let of_mesh = self.meshes.slot(mesh);
         of_mesh.has_events = true;
         let differs =
             event == "conflict" || of_mesh.differs(number("incarnation")?, version, text("content"));

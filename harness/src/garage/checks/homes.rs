@@ -1,5 +1,6 @@
 //! Which site runs which node.
 
+use super::slot::ByMesh;
 use std::collections::BTreeMap;
 
 use onewriter_history::{Event, Record};
@@ -7,7 +8,7 @@ use onewriter_history::{Event, Record};
 /// The nodes of every mesh, by identity, with the site and pod that run them.
 #[derive(Debug, Default)]
 pub struct Homes {
-    meshes: BTreeMap<String, BTreeMap<String, Home>>,
+    meshes: ByMesh<BTreeMap<String, Home>>,
 }
 
 /// Where a node runs.
@@ -41,10 +42,7 @@ impl Homes {
         let (mesh, node, event) = (state.mesh.as_deref()?, text("nodeId")?, text("event")?);
         let mut parts = text("node")?.split('/');
         let home = Home { site: parts.next()?.to_owned(), pod: parts.nth(1)?.to_owned() };
-        if !self.meshes.contains_key(mesh) {
-            self.meshes.insert(mesh.to_owned(), BTreeMap::new());
-        }
-        self.meshes.get_mut(mesh)?.insert(node.to_owned(), home);
+        self.meshes.slot(mesh).insert(node.to_owned(), home);
         Some(Process { mesh, node, event })
     }
 

@@ -7,6 +7,7 @@ use onewriter_history::{CallEnd, Event, Record, State};
 use serde_json::Value;
 
 use super::calls::{Write, layout_write};
+use super::slot::ByMesh;
 use crate::checks::OpenCalls;
 
 /// A role as it is staged: zone, and bytes or none for a gateway.
@@ -81,7 +82,7 @@ pub enum Happened {
 /// The layouts of all meshes.
 #[derive(Debug, Default)]
 pub struct Layouts {
-    meshes: BTreeMap<String, OfMesh>,
+    meshes: ByMesh<OfMesh>,
     open: OpenCalls<Arc<Record>>,
 }
 
@@ -187,7 +188,7 @@ impl Layouts {
     fn ended(&mut self, call: Arc<Record>, end: &CallEnd, seq: u64) -> Option<(String, Happened)> {
         let begin = layout_write(&call).filter(|_| end.status == Some(200))?;
         let mesh = begin.mesh.clone();
-        let of_mesh = self.meshes.entry(mesh.clone()).or_default();
+        let of_mesh = self.meshes.slot(&mesh);
         match Write::of(begin)? {
             Write::Update => {
                 let changes = changes(begin.body.as_ref()?);
@@ -216,12 +217,12 @@ impl Layouts {
             "conflict" => self.clashed(&mesh, version, false),
             "dropped" => self.clashed(&mesh, version, true),
             "retired" => {
-                let of_mesh = self.meshes.entry(mesh).or_default();
+                let of_mesh = self.meshes.slot(&mesh);
                 of_mesh.retired = of_mesh.retired.max(version);
                 return None;
             }
             "reset" => {
-                self.meshes.entry(mesh.clone()).or_default().clouded = true;
+                self.meshes.slot(&mesh).clouded = true;
                 return None;
             }
             _ => return None,
@@ -236,7 +237,7 @@ impl Layouts {
             })
         };
         let call = self.open.values().find(is_it).cloned();
-        let of_mesh = self.meshes.entry(mesh.to_owned()).or_default();
+        let of_mesh = self.meshes.slot(mesh);
         let pending = std::mem::take(&mut of_mesh.staged);
         for (node, pending) in &pending {
             of_mesh.change(node, pending.change.as_ref(), version);
@@ -250,7 +251,7 @@ impl Layouts {
     /// Apply moves the time of the staging area, so a node that takes over a version takes its staging area with it: what
     /// was staged there in between is lost although it is newer (Garage admin reference §8, rules 1 and 4).
     fn received(&mut self, mesh: &str, node: &str) -> Happened {
-        let of_mesh = self.meshes.entry(mesh.to_owned()).or_default();
+        let of_mesh = self.meshes.slot(mesh);
         let is_lost = |pending: &Pending| {
             pending.answered > of_mesh.applied
                 && layout_write(&pending.call).is_some_and(|call| call.node_id == node)
@@ -266,7 +267,7 @@ impl Layouts {
     }
 
     fn clashed(&mut self, mesh: &str, version: u64, dropped: bool) -> Happened {
-        self.meshes.entry(mesh.to_owned()).or_default().clouded = true;
+        self.meshes.slot(mesh).clouded = true;
         Happened::Clashed { version, dropped }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::homes::{Home, Homes, Process};
 use super::layouts::{Layouts, OfMesh};
 use super::roles::Roles;
-use super::slot::slot;
+use super::slot::{ByMesh, slot};
 use crate::checks::Seen;
 use crate::garage::facts::{ClusterFact, Fact, NodeFact};
 
@@ -43,9 +43,9 @@ pub struct Leavers {
     layouts: Layouts,
     homes: Homes,
     /// GarageClusters with a layout by mesh, site and name.
-    clusters: BTreeMap<String, BTreeMap<String, BTreeMap<String, Owner>>>,
+    clusters: ByMesh<BTreeMap<String, BTreeMap<String, Owner>>>,
     /// GarageNodes by mesh, site and name.
-    nodes: BTreeMap<String, BTreeMap<String, BTreeMap<String, Known>>>,
+    nodes: ByMesh<BTreeMap<String, BTreeMap<String, Known>>>,
 }
 
 /// What is known of a GarageCluster.
@@ -107,7 +107,7 @@ impl Leavers {
 
     fn learn_cluster(&mut self, mesh: &str, fact: &ClusterFact) {
         let written = &fact.written;
-        let of_site = slot(&mut self.clusters, mesh).and_then(|sites| slot(sites, &written.site));
+        let of_site = slot(self.clusters.slot(mesh), &written.site);
         let Some(known) = of_site.and_then(|names| slot(names, &written.name)) else { return };
         // The answer to the last write of a deleted object may be without its spec.
         if !written.gone || fact.deletion_policy.is_some() {
@@ -118,7 +118,7 @@ impl Leavers {
 
     fn learn_node(&mut self, mesh: &str, fact: &NodeFact) -> Option<Leaving> {
         let written = &fact.written;
-        let of_site = slot(&mut self.nodes, mesh).and_then(|sites| slot(sites, &written.site))?;
+        let of_site = slot(self.nodes.slot(mesh), &written.site)?;
         let known = slot(of_site, &written.name)?;
         if fact.node_id.is_some() {
             known.node_id.clone_from(&fact.node_id);

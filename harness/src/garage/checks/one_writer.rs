@@ -1,11 +1,12 @@
 //! One writer at a time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use onewriter_history::Record;
 
 use super::calls::{layout_write, of_site};
+use super::slot::ByMesh;
 use super::standing::{Standing, Standings};
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 
@@ -35,7 +36,7 @@ impl Check for OneWriterPerTerm {
 #[derive(Default)]
 struct Terms {
     standings: Standings,
-    meshes: BTreeMap<String, Term>,
+    meshes: ByMesh<Term>,
 }
 
 struct Term {
@@ -56,7 +57,7 @@ impl Judge for Terms {
         }
         let number = self.standings.term(&call.mesh);
         let begin = || Term { number, first: seen.record.clone(), writers: BTreeSet::new() };
-        let term = self.meshes.entry(call.mesh.clone()).or_insert_with(begin);
+        let term = self.meshes.slot_or(&call.mesh, begin);
         if term.number != number {
             *term = begin();
         }

@@ -7,7 +7,7 @@ use serde::Deserialize as _;
 
 use super::calls::{layout_write, of_site, request};
 use super::roles::Roles;
-use super::slot::slot;
+use super::slot::{ByMesh, slot};
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{self, EventFact, Fact, Quiet};
 
@@ -45,9 +45,9 @@ impl Check for Quiescence {
 struct Quieting {
     roles: Roles,
     quiet: BTreeMap<String, QuietTime>,
-    versions: BTreeMap<String, OfSites>,
+    versions: ByMesh<OfSites>,
     /// How often operators told what, by mesh.
-    told: BTreeMap<String, BTreeMap<String, u64>>,
+    told: ByMesh<BTreeMap<String, u64>>,
 }
 
 /// Version of each object, by site, kind and name.
@@ -127,7 +127,7 @@ impl Quieting {
         }
         let EventFact { site, regarding, reason, .. } = fact;
         let what = format!("{reason} of {regarding} at {site}");
-        let Some(told) = slot(&mut self.told, mesh).and_then(|told| slot(told, &what)) else { return };
+        let Some(told) = slot(self.told.slot(mesh), &what) else { return };
         *told += 1;
         if *told == TOLD + 1 && !self.quiet.contains_key(mesh) {
             *told = TOLD;
@@ -142,8 +142,8 @@ impl Quieting {
     fn written(&mut self, seen: &Seen<'_>, found: &mut Found) {
         let Some((mesh, fact)) = Fact::seen(seen) else { return };
         let written = fact.written();
-        let of_mesh = slot(&mut self.versions, mesh);
-        let of_kind = of_mesh.and_then(|sites| slot(slot(sites, &written.site)?, fact.kind()));
+        let of_site = slot(self.versions.slot(mesh), &written.site);
+        let of_kind = of_site.and_then(|kinds| slot(kinds, fact.kind()));
         let Some(version) = of_kind.and_then(|names| slot(names, &written.name)) else { return };
         let unchanged = version.is_empty() || *version == written.resource_version;
         version.clone_from(&written.resource_version);

@@ -7,7 +7,7 @@ use serde::Deserialize as _;
 
 use super::deferred::Deferred;
 use super::roles::Roles;
-use super::slot::slot;
+use super::slot::{ByMesh, slot};
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{self, ClusterFact, Fact, MetricFact};
 use crate::garage::role::Role;
@@ -46,10 +46,19 @@ const SETTLING_NS: u64 = 2_000_000_000;
 struct Gauges {
     roles: Roles,
     /// GarageClusters by mesh, site and name.
-    meshes: BTreeMap<String, BTreeMap<String, BTreeMap<String, Known>>>,
+    meshes: ByMesh<BTreeMap<String, BTreeMap<String, Known>>>,
     /// Sites whose operator has shown no role since the harness disturbed the site.
     fresh: BTreeSet<String>,
-    held: Deferred<(String, String, String)>,
+    held: Deferred<Shown>,
+}
+
+/// What a gauge showed.
+#[derive(Debug)]
+struct Shown {
+    mesh: String,
+    site: String,
+    cluster: String,
+    roles: Vec<String>,
 }
 
 /// What spec and status of a cluster say, and since when.
@@ -69,6 +78,15 @@ impl Known {
         let agreed = self.gone || self.declared == self.enforced;
         let role = self.enforced.filter(|_| !self.gone).unwrap_or(Role::Absent);
         (settled && agreed).then_some(role)
+    }
+
+    /// Whether a gauge may have shown `roles` because it knew of this change before it was recorded.
+    fn explains(&self, roles: &[String]) -> bool {
+        let of = |role: Option<Role>| role.and_then(Role::field).into_iter();
+        if self.gone {
+            return roles.is_empty();
+        }
+        [self.declared, self.enforced].into_iter().any(|role| roles.iter().map(String::as_str).eq(of(role)))
     }
 }
 
@@ -101,7 +119,7 @@ impl Judge for Gauges {
 impl Gauges {
     fn learn(&mut self, mesh: &str, fact: &ClusterFact, at: u64) {
         let written = &fact.written;
-        let of_site = slot(&mut self.meshes, mesh).and_then(|sites| slot(sites, &written.site));
+        let of_site = slot(self.meshes.slot(mesh), &written.site);
         let Some(known) = of_site.and_then(|names| slot(names, &written.name)) else { return };
         let now = (fact.declared, fact.enforced, written.gone);
         if (known.declared, known.enforced, known.gone) == now {
@@ -109,8 +127,11 @@ impl Gauges {
         }
         (known.declared, known.enforced, known.gone) = now;
         known.since = at;
-        self.held
-            .excuse(|(of, site, name)| (of.as_str(), site, name) == (mesh, &written.site, &written.name));
+        let known = &*known;
+        self.held.excuse(|shown| {
+            (shown.mesh.as_str(), &shown.site, &shown.cluster) == (mesh, &written.site, &written.name)
+                && known.explains(&shown.roles)
+        });
     }
 
     fn read(&mut self, state: &State, seen: &Seen<'_>) {
@@ -135,8 +156,9 @@ impl Gauges {
                 expected.field().unwrap_or("not set"),
             );
             let finding = Finding::violation(self.roles.cell(mesh), message, seen.witness());
-            let key = (mesh.clone(), metric.site.clone(), name.clone());
-            self.held.hold(seen.record.mono_ns, key, finding);
+            let (mesh, site, cluster) = (mesh.clone(), metric.site.clone(), name.clone());
+            let shown = Shown { mesh, site, cluster, roles: shown.to_vec() };
+            self.held.hold(seen.record.mono_ns, shown, finding);
         }
     }
 }
@@ -188,6 +210,15 @@ mod tests {
     fn a_change_that_is_recorded_a_moment_late_excuses_what_the_gauge_said_before() {
         let changed = cluster(follower(&["Writer"]), &json!("Writer"), &json!("Follower"));
         assert_eq!(judged(&GaugeIsTheRole, &changed), []);
+    }
+
+    #[test]
+    fn a_change_that_does_not_explain_what_the_gauge_said_excuses_nothing() {
+        let gone = json!({"site": "west", "name": "garage", "declared": "Follower", "enforced": "Follower",
+            "deleting": true, "gone": true});
+        let ends = |roles: &[&str]| follower(roles).fact(facts::CLUSTER, &gone);
+        assert_eq!(judged(&GaugeIsTheRole, &ends(&["Writer"])).len(), 1);
+        assert_eq!(judged(&GaugeIsTheRole, &ends(&[])), []);
     }
 
     #[test]

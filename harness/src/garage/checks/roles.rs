@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use onewriter_history::{Event, Record};
 use serde::{Deserialize, Serialize};
 
+use super::slot::ByMesh;
 use crate::garage::role::Role;
 
 /// Subject of the state event that declares the roles of a mesh.
@@ -25,7 +26,7 @@ pub struct Expectation {
 /// The roles of every mesh as they were declared last.
 #[derive(Debug, Default)]
 pub struct Roles {
-    meshes: BTreeMap<String, Declared>,
+    meshes: ByMesh<Declared>,
 }
 
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl Roles {
         }
         let roles = BTreeMap::deserialize(&state.value).map_err(|_| Unreadable)?;
         let mesh = state.mesh.as_deref().ok_or(Unreadable)?;
-        self.meshes.insert(mesh.to_owned(), Declared { cell: state.cell.clone(), roles });
+        self.meshes.insert(mesh, Declared { cell: state.cell.clone(), roles });
         Ok(Some(mesh))
     }
 

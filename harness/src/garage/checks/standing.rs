@@ -6,6 +6,7 @@ use std::sync::Arc;
 use onewriter_history::{Event, Record};
 
 use super::roles::{Roles, Unreadable};
+use super::slot::ByMesh;
 use crate::checks::Seen;
 use crate::garage::facts::{self, ClusterFact, Fact};
 use crate::garage::role::Role;
@@ -35,7 +36,7 @@ pub enum Standing {
 #[derive(Debug, Default)]
 pub struct Standings {
     roles: Roles,
-    meshes: BTreeMap<String, OfMesh>,
+    meshes: ByMesh<OfMesh>,
 }
 
 #[derive(Debug, Default)]
@@ -94,7 +95,7 @@ impl Standings {
     pub fn take(&mut self, seen: &Seen<'_>) -> Result<Option<Confirmed>, Unreadable> {
         let Event::State(state) = &seen.record.event else { return Ok(None) };
         if let Some(mesh) = self.roles.take(seen.record)? {
-            let of_mesh = self.meshes.entry(mesh.to_owned()).or_default();
+            let of_mesh = self.meshes.slot(mesh);
             for (site, role) in self.roles.in_mesh(mesh) {
                 let of_site = of_mesh.sites.entry(site.to_owned()).or_default();
                 of_mesh.term += u64::from(of_site.change(|site| site.declared = Some(role)));
@@ -123,7 +124,7 @@ impl Standings {
         if fact.written.gone {
             return None;
         }
-        let of_mesh = self.meshes.entry(mesh.to_owned()).or_default();
+        let of_mesh = self.meshes.slot(mesh);
         let site = &fact.written.site;
         let of_site = of_mesh.sites.entry(site.clone()).or_default();
         of_mesh.term += u64::from(of_site.change(|site| site.spec = Some(fact.role())));

@@ -8,7 +8,7 @@ use super::calls::layout_write;
 use super::deferred::Deferred;
 use super::layouts::{Change, Happened, Layouts};
 use super::recorded::Recorded;
-use super::slot::slot;
+use super::slot::{ByMesh, slot};
 use super::standing::Standings;
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 use crate::garage::facts::{self, Fact};
@@ -41,7 +41,7 @@ struct Toggles {
     standings: Standings,
     layouts: Layouts,
     recorded: Recorded,
-    meshes: BTreeMap<String, OfMesh>,
+    meshes: ByMesh<OfMesh>,
     held: Deferred<String>,
 }
 
@@ -68,7 +68,7 @@ impl Judge for Toggles {
         self.recorded.take(seen.record);
         self.held.pass(seen.record.mono_ns, found);
         if let Some(mesh) = self.asks(seen) {
-            self.meshes.entry(mesh.clone()).or_default().asked = seen.record.seq;
+            self.meshes.slot(&mesh).asked = seen.record.seq;
             self.held.excuse(|held| *held == mesh);
         }
         if let Some((mesh, Happened::Staged { call, changes })) = self.layouts.take(seen.record) {
@@ -107,7 +107,7 @@ impl Toggles {
 
     fn changes_spec(&mut self, mesh: &str, fact: &Fact) -> bool {
         let written = fact.written();
-        let Some(of_mesh) = slot(&mut self.meshes, mesh) else { return false };
+        let of_mesh = self.meshes.slot(mesh);
         let of_kind =
             slot(&mut of_mesh.generations, &written.site).and_then(|kinds| slot(kinds, fact.kind()));
         let Some(known) = of_kind.and_then(|names| slot(names, &written.name)) else { return false };
@@ -117,7 +117,7 @@ impl Toggles {
 
     fn stage(&mut self, mesh: &str, node: &str, change: &Change, seq: u64) -> Option<String> {
         let term = self.standings.term(mesh);
-        let of_mesh = self.meshes.entry(mesh.to_owned()).or_default();
+        let of_mesh = self.meshes.slot(mesh);
         if of_mesh.term != term {
             of_mesh.term = term;
             of_mesh.roles.clear();

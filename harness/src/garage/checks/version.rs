@@ -6,6 +6,7 @@ use onewriter_history::{Event, State};
 
 use super::calls::request;
 use super::roles::Roles;
+use super::slot::ByMesh;
 use crate::checks::{Check, Finding, Found, Judge, Recent, Seen};
 
 /// Within one incarnation of a node's layout its version never goes back. A wipe or purge begins a new incarnation.
@@ -34,7 +35,7 @@ impl Check for VersionsMoveForward {
 struct Versions {
     roles: Roles,
     /// The last version of each node's layout, by mesh, node and incarnation.
-    meshes: BTreeMap<String, BTreeMap<String, BTreeMap<u64, u64>>>,
+    meshes: ByMesh<BTreeMap<String, BTreeMap<u64, u64>>>,
 }
 
 /// What a record shows of a node's layout.
@@ -78,10 +79,7 @@ impl Judge for Versions {
 impl Versions {
     fn observe(&mut self, observed: &Observed<'_>, seen: &Seen<'_>, found: &mut Found) {
         let Observed { mesh, node, incarnation, version } = *observed;
-        if !self.meshes.contains_key(mesh) {
-            self.meshes.insert(mesh.to_owned(), BTreeMap::new());
-        }
-        let Some(nodes) = self.meshes.get_mut(mesh) else { return };
+        let nodes = self.meshes.slot(mesh);
         let known = match nodes.get_mut(node) {
             Some(incarnations) => incarnations.entry(incarnation).or_insert(version),
             None => nodes.entry(node.to_owned()).or_default().entry(incarnation).or_insert(version),

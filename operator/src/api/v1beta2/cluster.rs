@@ -15,6 +15,7 @@ use crate::api::observed::{
 };
 use crate::api::replication::Replication;
 use crate::api::storage::{GatewayTier, StorageTier};
+use crate::mutant::{self, Mutant};
 
 /// The wanted state of the Garage nodes of one site.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -95,7 +96,8 @@ pub struct GarageClusterSpec {
 impl GarageClusterSpec {
     /// The layout role as declared; `None` when the feature is not in use.
     pub fn site_role(&self) -> Option<LayoutSiteRole> {
-        self.layout_management.as_ref().and_then(|management| management.site_role)
+        let declared = self.layout_management.as_ref().and_then(|management| management.site_role);
+        declared.filter(|_| !mutant::is(Mutant::RoleUnknown))
     }
 
     /// The policy of the storage tier.

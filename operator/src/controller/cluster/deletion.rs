@@ -8,7 +8,7 @@ use super::super::apply::{delete, remove_finalizer};
 use super::super::context::Context;
 use super::super::error::ReconcileError;
 use super::super::{roles, scope};
-use super::{next_look, pace_key};
+use super::{admin_token, next_look, pace_key};
 use crate::api::naming::CLUSTER_FINALIZER;
 use crate::api::v1beta2::GarageCluster;
 
@@ -18,7 +18,8 @@ use crate::api::v1beta2::GarageCluster;
 /// role is gone. Services and configuration stay until the last node is gone; then the garbage collector takes them.
 pub(super) async fn finalize(context: &Context, cluster: &GarageCluster) -> Result<Action, ReconcileError> {
     if cluster.finalizers().iter().any(|finalizer| finalizer == CLUSTER_FINALIZER) {
-        let nodes = scope::nodes(&context.client, cluster).await?;
+        admin_token::revoke(context, cluster).await?;
+        let nodes = scope::nodes(context, cluster).await?;
         for node in nodes.iter().filter(|node| node.metadata.deletion_timestamp.is_none()) {
             delete(&context.client, node).await?;
         }

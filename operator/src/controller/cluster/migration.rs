@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use tracing::info;
 
 use super::super::context::Context;
-use super::super::endpoints::Endpoints;
+use super::super::endpoints::{Endpoints, LayoutAccess};
 use super::super::error::{ReconcileError, chain};
 use super::super::layout::{Outcome, converge};
 use super::super::scope::{self, address, is_ready};
@@ -37,7 +37,7 @@ pub(super) async fn start(
         Ok(wish) => wish,
         Err(why) => return Ok(Err(why)),
     };
-    let nodes = scope::nodes(&context.client, cluster).await?;
+    let nodes = scope::nodes(context, cluster).await?;
     if let Some(why) = refusal(cluster, &nodes, wish) {
         return Ok(Err(why));
     }
@@ -108,7 +108,7 @@ async fn look(
     migration: &FactorMigrationStatus,
     authority: &LayoutAuthority,
 ) -> Result<Scene, ReconcileError> {
-    let nodes = scope::nodes(&context.client, cluster).await?;
+    let nodes = scope::nodes(context, cluster).await?;
     let pods = scope::pods(&context.client, cluster).await?;
     let managed: Vec<&GarageNode> = nodes.iter().filter(|node| is_managed(node)).collect();
     let scene = Scene {
@@ -194,7 +194,7 @@ impl Site<'_> {
             Ok(intent) => intent,
             Err(invalid) => return Some(invalid.to_string()),
         };
-        match converge(self.context, &admin, self.authority, &intent).await {
+        match converge(self.context, &LayoutAccess::through(admin), self.authority, &intent).await {
             Outcome::Settled | Outcome::Applied(_) => None,
             Outcome::Pending(why) => Some(why),
         }

@@ -1,5 +1,6 @@
 //! The reconciler of `GarageClusters`.
 
+mod admin_token;
 mod children;
 mod deletion;
 mod federation;
@@ -26,7 +27,7 @@ use super::roles;
 use crate::api::layout::LayoutSiteRole;
 use crate::api::naming::CLUSTER_FINALIZER;
 use crate::api::v1beta2::GarageCluster;
-use crate::decision::cluster_state::{ClusterFacts, is_settled};
+use crate::decision::cluster_state::is_settled;
 use crate::mutant::{self, Mutant};
 
 /// One reconcile of a `GarageCluster`.
@@ -39,7 +40,7 @@ pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Re
         return deletion::finalize(&context, &cluster).await;
     }
     add_finalizer(&context.client, &cluster, CLUSTER_FINALIZER).await?;
-    let decision = roles::decide(&cluster, &roles::neighbours(&context.clusters, &namespace(&cluster)));
+    let decision = roles::decide(&cluster, &roles::neighbours(&context.clusters, &cluster));
     let shown = decision
         .declared()
         .map(|_| if mutant::is(Mutant::GaugeWrong) { LayoutSiteRole::Writer } else { decision.effective() });
@@ -53,31 +54,14 @@ pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Re
     migration::keep(&context, &mut cluster, &authority).await?;
     let fault = children::ensure(&context, &cluster).await?;
     let picture = observe::observe(&context, &cluster, authority.decision(), fault).await?;
-    let settled = is_settled(&picture.facts);
+    let mut settled = is_settled(&picture.facts);
     status::write(&context, &cluster, &picture).await?;
     if picture.facts.migrating.is_none() {
         rollout::carry_out(&context, &cluster, &picture.rollout, &picture.pods).await?;
-        upkeep::keep(&context, &cluster, &picture, &authority).await?;
+        settled &= upkeep::keep(&context, &cluster, &picture, &authority).await?;
     }
-    tell_long_awaiting(&context, &cluster, &picture.facts).await;
+    settled &= admin_token::keep(&context, &cluster, &picture).await?;
     Ok(next_look(&context, &cluster, settled))
-}
-
-/// One event, not one per reconcile, when nodes stay without a role for long.
-async fn tell_long_awaiting(context: &Context, cluster: &GarageCluster, facts: &ClusterFacts) {
-    const REASON: &str = "AwaitingLayoutWriter";
-    let nodes = &facts.work.without_role;
-    if nodes.is_empty() {
-        context.events.forget(cluster, REASON);
-        return;
-    }
-    if mutant::is(Mutant::EventFlood) {
-        context.events.warn(cluster, REASON, "AwaitLayoutWriter", &nodes.join(", ")).await;
-    }
-    if context.paces.pending_for(&pace_key(cluster)) >= context.settings.roleless_warning {
-        let note = format!("{} are still without a role; the writer site must assign them", nodes.join(", "));
-        context.events.warn_once(cluster, REASON, "AwaitLayoutWriter", &note).await;
-    }
 }
 
 fn namespace(cluster: &GarageCluster) -> String {

@@ -11,7 +11,7 @@ use super::super::error::{ReconcileError, chain};
 use super::super::scope::{self, is_ready};
 use super::federation::Sites;
 use super::{mesh, rollout};
-use crate::api::condition::{DRAIN_PREPARED, find};
+use crate::api::condition::{DRAIN_PREPARED, READY, find};
 use crate::api::layout::LayoutSiteRole;
 use crate::api::naming::PURGE_CLUSTER_LAYOUT;
 use crate::api::observed::{GatewayTombstone, StorageDrainStatus};
@@ -48,8 +48,8 @@ pub(super) struct Picture {
     pub(super) tombstones: Vec<GatewayTombstone>,
     /// How the zone redundancy of the spec differs from the layout's.
     pub(super) replication_drift: Option<String>,
-    /// Address of the pod through which the layout is changed.
-    pub(super) steady: Option<String>,
+    /// Addresses of the pods through which the layout can be changed.
+    pub(super) steady: Vec<String>,
     /// The layouts of other sites.
     pub(super) elsewhere: Vec<Elsewhere>,
     /// Roles to import from other sites.
@@ -82,7 +82,7 @@ pub(super) async fn observe(
     decision: &RoleDecision,
     fault: Option<String>,
 ) -> Result<Picture, ReconcileError> {
-    let nodes = scope::nodes(&context.client, cluster).await?;
+    let nodes = scope::nodes(context, cluster).await?;
     let pods = scope::pods(&context.client, cluster).await?;
     let mut picture = count(cluster, &nodes, &pods);
     picture.facts.fault = fault;
@@ -100,7 +100,7 @@ pub(super) async fn observe(
         picture.rollout = rollout::plan(context, cluster, &running, &pods, picture.garage.as_ref()).await?;
     }
     picture.facts.rolling = picture.rollout.pending;
-    picture.steady = scope::steady(&nodes, &pods).map(str::to_owned);
+    picture.steady = scope::steady(&nodes, &pods).into_iter().map(str::to_owned).collect();
     picture.pods = pods;
     let layout = picture.garage.as_ref().map(|garage| &garage.layout);
     picture.facts.without_role = without_role(cluster, &nodes, layout);
@@ -200,6 +200,9 @@ async fn ask_garage(
     let mut view = match read(&endpoints).await {
         Ok(view) => view,
         Err(error) => {
+            if error.status() == Some(403) {
+                endpoints.doubt(context).await?;
+            }
             picture.facts.unreachable = Some(chain(&error));
             return Ok(());
         }
@@ -246,13 +249,20 @@ fn without_role(
     staying.filter(|node| !has_role(node, layout)).map(ResourceExt::name_any).collect()
 }
 
-/// Managed nodes that should have no role and still have one.
+/// Whether somebody else runs in the place of the identity that is recorded.
+fn is_replaced(node: &GarageNode) -> bool {
+    let conditions = node.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    find(conditions, READY).is_some_and(|ready| ready.reason == "IdentityChanged")
+}
+
+/// Managed nodes that should have no role and still have one; also those whose identity has changed under its role.
 fn role_removals(
     cluster: &GarageCluster,
     nodes: &[GarageNode],
     layout: Option<&ClusterLayout>,
 ) -> Vec<String> {
-    let leaving = nodes.iter().filter(|node| is_managed(node) && leaves(cluster, node));
+    let leaving =
+        nodes.iter().filter(|node| is_managed(node) && (leaves(cluster, node) || is_replaced(node)));
     leaving.filter(|node| has_role(node, layout)).map(ResourceExt::name_any).collect()
 }
 

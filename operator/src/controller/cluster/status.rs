@@ -30,9 +30,14 @@ pub(super) async fn write(
     let mut before = cluster.status.clone().unwrap_or_default();
     // Nodes record what they apply: what was read at the beginning of this pass may be older.
     before.layout_writer.clone_from(&page);
-    let after = next(cluster, &before, picture, &Time(Timestamp::now()));
+    let mut after = next(cluster, &before, picture, &Time(Timestamp::now()));
+    if mutant::is(Mutant::IdleChurn)
+        && let Some(condition) = after.conditions.first_mut()
+    {
+        condition.message = format!("looked at {}", Timestamp::now());
+    }
     page.clone_from(&after.layout_writer);
-    if after == before && !mutant::is(Mutant::IdleChurn) {
+    if after == before {
         return Ok(());
     }
     if after.phase != before.phase {

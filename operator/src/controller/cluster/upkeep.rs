@@ -16,14 +16,16 @@ use crate::decision::mutation::Intent;
 use crate::guard::{LayoutAuthority, LayoutOperation};
 use crate::mutant::{self, Mutant};
 
-/// Makes the changes, after the status has told what is pending. A Follower only asks, and is refused.
+/// Makes the changes, after the status has told what is pending, and answers whether nothing of it is left to be looked
+/// after: what waits for something is tried again, and what was applied must be seen once. A Follower only asks, and is
+/// refused.
 pub(super) async fn keep(
     context: &Context,
     cluster: &GarageCluster,
     picture: &Picture,
     authority: &LayoutAuthority,
-) -> Result<(), ReconcileError> {
-    let Some(intent) = intent(cluster, picture) else { return Ok(()) };
+) -> Result<bool, ReconcileError> {
+    let Some(intent) = intent(cluster, picture) else { return Ok(true) };
     let operation = match intent.parameters {
         Some(_) => LayoutOperation::UpdateClusterLayoutWithParams,
         None => LayoutOperation::UpdateClusterLayout,
@@ -32,11 +34,12 @@ pub(super) async fn keep(
         || (mutant::is(Mutant::FollowerImports) && !picture.imports.is_empty());
     // The refusal is counted and logged where it is made.
     if !defiant && authority.before(operation).is_err() {
-        return Ok(());
+        return Ok(true);
     }
-    let Ok(endpoints) = Endpoints::of(context, cluster).await? else { return Ok(()) };
-    let writer = endpoints.writer(picture.steady.as_deref());
-    match converge(context, &writer, authority, &intent).await {
+    let Ok(endpoints) = Endpoints::of(context, cluster).await? else { return Ok(true) };
+    let access = endpoints.layout(&picture.steady);
+    let outcome = converge(context, &access, authority, &intent).await;
+    match &outcome {
         Outcome::Pending(why) => {
             info!(cluster = %authority.decision().cluster(), why, "layout upkeep is pending");
         }
@@ -45,7 +48,7 @@ pub(super) async fn keep(
         }
         Outcome::Settled => {}
     }
-    Ok(())
+    Ok(outcome == Outcome::Settled)
 }
 
 /// What is to be changed; `None` when nothing is.

@@ -5,18 +5,21 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
+use super::super::apply::remove_annotations;
 use super::super::context::Context;
-use super::super::endpoints::Endpoints;
+use super::super::endpoints::{Endpoints, LayoutAccess};
 use super::super::error::{ReconcileError, chain};
 use super::super::layout::{Outcome, converge};
 use super::super::scope::{self, address, is_ready};
 use super::identity::Found;
 use super::status::Observation;
 use crate::api::layout::LayoutSiteRole;
+use crate::api::naming::ACKNOWLEDGE_LOST_SOURCE;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{collision, identity, intent, is_managed, wanted_role};
 use crate::decision::factor_migration::hold;
+use crate::decision::identity_change::{acknowledged, lost_source};
 use crate::decision::node_state::{NodeFacts, Obstacle};
 use crate::garage::{AdminClient, AdminError, ClusterLayout, ClusterStatus};
 use crate::guard::{LayoutAuthority, LayoutOperation};
@@ -42,9 +45,18 @@ pub(super) async fn reconcile(
         return Ok(Observation::obstructed(Obstacle::failed("IdentityCollision", message)));
     }
     let pods = scope::pods(&context.client, cluster).await?;
-    let (admin, writer) = (endpoints.service(), endpoints.writer(scope::steady(&nodes, &pods)));
-    let pass = Pass { context, cluster, node, nodes: &nodes, pods: &pods, authority, admin, writer };
-    Ok(match pass.run(&found.id).await {
+    let (admin, access) = (endpoints.service(), endpoints.layout(&scope::steady(&nodes, &pods)));
+    let lost = acknowledged(node);
+    let pass = Pass { context, cluster, node, nodes: &nodes, pods: &pods, authority, admin, access };
+    let seen = pass.run(&found.id).await;
+    if let (Some(_), Ok(observation)) = (&lost, &seen)
+        && observation.facts.in_layout
+        && observation.facts.waiting.is_none()
+    {
+        // Its role is gone, or it never was this node's: an acknowledgement is used once.
+        remove_annotations(&context.client, node, &[ACKNOWLEDGE_LOST_SOURCE]).await?;
+    }
+    Ok(match seen {
         Ok(Observation { facts: NodeFacts { waiting: Some(why), .. }, .. })
             if mutant::is(Mutant::BlockedAsFailed) =>
         {
@@ -61,7 +73,7 @@ async fn siblings(
     cluster: &GarageCluster,
     node: &GarageNode,
 ) -> Result<Vec<GarageNode>, ReconcileError> {
-    let mut nodes = scope::nodes(&context.client, cluster).await?;
+    let mut nodes = scope::nodes(context, cluster).await?;
     if let Some(own) = nodes.iter_mut().find(|other| other.name_any() == node.name_any()) {
         own.status.clone_from(&node.status);
     }
@@ -76,7 +88,7 @@ struct Pass<'a> {
     pods: &'a BTreeMap<String, Pod>,
     authority: &'a LayoutAuthority,
     admin: AdminClient,
-    writer: AdminClient,
+    access: LayoutAccess,
 }
 
 impl Pass<'_> {
@@ -85,15 +97,19 @@ impl Pass<'_> {
         let mut waiting = None;
         if !self.unconnected(&status).is_empty() || self.wants_change(&layout, id) {
             waiting = self.approach(id).await?;
-            (status, layout) = read(&self.writer).await?;
+            (status, layout) = read(&self.access.admin).await?;
+        }
+        if waiting.is_none() && self.holds_lost_role(&layout) {
+            waiting = Some("the role of its lost identity has to leave the layout".to_owned());
         }
         Ok(Observation::seen(id, &status, &layout, waiting))
     }
 
     /// Connects first, then changes the layout if this site may; answers what it waits for.
     async fn approach(&self, id: &str) -> Result<Option<String>, AdminError> {
-        let (status, layout) = read(&self.writer).await?;
-        let seen = if self.connect(&status).await { self.writer.cluster_status().await? } else { status };
+        let (status, layout) = read(&self.access.admin).await?;
+        let seen =
+            if self.connect(&status).await { self.access.admin.cluster_status().await? } else { status };
         if let Some((peer, _)) = self.unconnected(&seen).first() {
             return Ok(Some(format!("node {peer} is not connected yet")));
         }
@@ -135,7 +151,7 @@ impl Pass<'_> {
     async fn connect(&self, status: &ClusterStatus) -> bool {
         let unconnected = self.unconnected(status);
         for (id, address) in &unconnected {
-            if let Err(error) = self.writer.connect(&format!("{id}@{address}")).await {
+            if let Err(error) = self.access.admin.connect(&format!("{id}@{address}")).await {
                 tracing::info!(node = %id, error = %chain(&error), "node not connected yet");
             }
         }
@@ -145,6 +161,9 @@ impl Pass<'_> {
     /// Whether the layout should change for this node. A Follower only asks for a missing role: zone, capacity and
     /// tags are the writer's declaration, not its own.
     fn wants_change(&self, layout: &ClusterLayout, id: &str) -> bool {
+        if self.holds_lost_role(layout) {
+            return true;
+        }
         match (layout.role(id), self.authority.decision().effective()) {
             (None, _) => true,
             (Some(_), LayoutSiteRole::Follower) => false,
@@ -152,6 +171,12 @@ impl Pass<'_> {
                 wanted_role(self.cluster, self.node, id).map_or(true, |wanted| !wanted.is(role))
             }
         }
+    }
+
+    /// Whether the identity that this node lost still has a role.
+    fn holds_lost_role(&self, layout: &ClusterLayout) -> bool {
+        let node = self.nodes.iter().find(|node| node.name_any() == self.node.name_any());
+        node.and_then(lost_source).is_some_and(|lost| layout.role(&lost).is_some())
     }
 
     async fn change(&self) -> Outcome {
@@ -162,7 +187,7 @@ impl Pass<'_> {
             return Outcome::Pending(refusal.to_string());
         }
         match intent(self.cluster, self.nodes) {
-            Ok(intent) => converge(self.context, &self.writer, self.authority, &intent).await,
+            Ok(intent) => converge(self.context, &self.access, self.authority, &intent).await,
             Err(invalid) => Outcome::Pending(invalid.to_string()),
         }
     }

@@ -11,7 +11,9 @@ use super::super::scope::{address, is_ready};
 use crate::api::naming;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
+use crate::decision::identity_change::{Old, refusal};
 use crate::decision::node_state::Obstacle;
+use crate::garage::AdminError;
 
 /// An identity and the pod that answered it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +42,7 @@ pub(super) async fn discover(
     context: &Context,
     cluster: &GarageCluster,
     node: &GarageNode,
+    follows: bool,
 ) -> Result<Result<Found, Obstacle>, ReconcileError> {
     let pods: Api<Pod> = Api::namespaced(context.client.clone(), &node.namespace().unwrap_or_default());
     let name = naming::pod(&node.name_any());
@@ -68,7 +71,34 @@ pub(super) async fn discover(
             format!("Pod {name} was replaced while it was asked"),
         )));
     }
+    if let Some(before) = changed(node, &id) {
+        match replacement(&endpoints, node, &before, &id, follows).await {
+            Ok(None) => {}
+            Ok(Some(refused)) => return Ok(Err(refused)),
+            Err(error) => return Ok(Err(Obstacle::pending("GarageUnreachable", chain(&error)))),
+        }
+    }
     Ok(accept(node, id, uid))
+}
+
+/// Why the new identity may not take the place of the old one; asks Garage what is left of that.
+async fn replacement(
+    endpoints: &Endpoints,
+    node: &GarageNode,
+    before: &str,
+    now: &str,
+    follows: bool,
+) -> Result<Option<Obstacle>, AdminError> {
+    let admin = endpoints.service();
+    let (status, layout) = tokio::try_join!(admin.cluster_status(), admin.cluster_layout())?;
+    let known = node.status.as_ref().and_then(|status| status.layout_version).unwrap_or(0);
+    if layout.version < known {
+        // The Service may ask the very node that has lost its metadata: what it does not know is no evidence.
+        let why = format!("the node that answers knows layout version {}, not yet {known}", layout.version);
+        return Ok(Some(Obstacle::pending("LayoutUnknown", why)));
+    }
+    let old = Old { id: before, has_role: layout.role(before).is_some(), up: status.is_up(before) };
+    Ok(refusal(node, old, now, follows))
 }
 
 /// The recorded identity, if this very pod answered it.
@@ -83,23 +113,20 @@ fn pinned(node: &GarageNode) -> Option<String> {
     node.spec.node_id.as_ref().map(|id| id.to_ascii_lowercase())
 }
 
-/// A pin and the identity of a node that holds data are binding.
+/// A pin is binding.
 fn accept(node: &GarageNode, id: String, pod_uid: String) -> Result<Found, Obstacle> {
-    if let Some(pin) = pinned(node).filter(|pin| *pin != id) {
-        return Err(Obstacle::pending(
-            "IdentityMismatch",
-            format!("the node is {id}, but spec.nodeId is {pin}"),
-        ));
-    }
-    let before =
-        node.status.as_ref().filter(|status| status.in_layout).and_then(|status| status.node_id.as_ref());
-    match before.filter(|before| **before != id && !node.spec.gateway) {
-        Some(before) => Err(Obstacle::failed(
-            "IdentityChanged",
-            format!("the node was {before} with a role in the layout and is now {id}: its metadata was lost"),
-        )),
+    match pinned(node).filter(|pin| *pin != id) {
+        Some(pin) => {
+            Err(Obstacle::pending("IdentityMismatch", format!("the node is {id}, but spec.nodeId is {pin}")))
+        }
         None => Ok(Found { id, pod_uid: Some(pod_uid) }),
     }
+}
+
+/// The identity with which this storage node had a role, if it has another one now.
+fn changed(node: &GarageNode, id: &str) -> Option<String> {
+    let status = node.status.as_ref().filter(|status| status.in_layout && !node.spec.gateway)?;
+    status.node_id.clone().filter(|before| before != id)
 }
 
 /// Records an identity, in the API server and in `node`, before anything is done with it.
@@ -121,7 +148,7 @@ pub(super) async fn record(
 
 #[cfg(test)]
 mod tests {
-    use super::accept;
+    use super::{accept, changed};
     use crate::api::v1beta1::{GarageNode, GarageNodeSpec, GarageNodeStatus};
     use rstest::rstest;
 
@@ -144,12 +171,21 @@ mod tests {
     #[case(node(Some("bb"), None), Some("IdentityMismatch"))]
     #[case(node(None, Some(("aa", true))), None)]
     #[case(node(None, Some(("bb", false))), None)]
-    #[case(node(None, Some(("bb", true))), Some("IdentityChanged"))]
-    fn an_identity_is_accepted_unless_a_pin_or_data_speak_against_it(
+    #[case(node(Some("aa"), Some(("bb", true))), None)]
+    fn an_identity_is_accepted_unless_a_pin_speaks_against_it(
         #[case] node: GarageNode,
         #[case] refused: Option<&str>,
     ) {
         let result = accept(&node, "aa".into(), "uid".into());
         assert_eq!(result.err().map(|obstacle| obstacle.reason), refused);
+    }
+
+    #[rstest]
+    #[case(node(None, None), false)]
+    #[case(node(None, Some(("aa", true))), false)]
+    #[case(node(None, Some(("bb", false))), false)]
+    #[case(node(None, Some(("bb", true))), true)]
+    fn an_identity_has_changed_if_the_old_one_had_a_role(#[case] node: GarageNode, #[case] has: bool) {
+        assert_eq!(changed(&node, "aa").is_some(), has);
     }
 }

@@ -1,5 +1,6 @@
 //! The reconciler of `GarageNodes`.
 
+mod awaiting;
 mod deletion;
 mod garage;
 mod identity;
@@ -20,6 +21,7 @@ use super::apply::{add_finalizer, fresh};
 use super::context::Context;
 use super::error::ReconcileError;
 use super::roles;
+use crate::api::layout::LayoutSiteRole;
 use crate::api::naming::NODE_FINALIZER;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
@@ -48,6 +50,8 @@ pub async fn reconcile(node: Arc<GarageNode>, context: Arc<Context>) -> Result<A
         )),
     };
     let settled = is_settled(&observation.facts);
+    let follows = cluster.as_ref().is_some_and(|cluster| follows(&authority_of(&context, cluster)));
+    awaiting::tell(&context, &node, &observation.facts, follows).await;
     status::write(&context, &node, cluster.as_ref(), observation).await?;
     Ok(next_look(&context, &node, settled))
 }
@@ -81,9 +85,11 @@ async fn cluster_of(context: &Context, node: &GarageNode) -> Result<Option<Garag
 
 /// What this reconcile may do to the layout on behalf of the node's cluster and its layout owner.
 fn authority_of(context: &Context, cluster: &GarageCluster) -> LayoutAuthority {
-    let namespace = cluster.namespace().unwrap_or_default();
-    let neighbours = roles::neighbours(&context.clusters, &namespace);
-    context.guard.authority(roles::decide(cluster, &neighbours))
+    context.guard.authority(roles::decide(cluster, &roles::neighbours(&context.clusters, cluster)))
+}
+
+fn follows(authority: &LayoutAuthority) -> bool {
+    authority.decision().effective() == LayoutSiteRole::Follower
 }
 
 /// Observes the node and moves it on. What is recorded on the way is in `node` afterwards, too.
@@ -99,10 +105,14 @@ async fn observe(
     if let Some(why) = node_rules::refusal(&node.spec).filter(|_| !leaves(cluster, node)) {
         return Ok(Observation::obstructed(Obstacle::failed("SpecRejected", why)));
     }
+    if let Some(why) = node_rules::policy_refusal(cluster, node).filter(|_| !leaves(cluster, node)) {
+        return Ok(Observation::obstructed(Obstacle::failed("LayoutPolicyAuto", why)));
+    }
     let authority = authority_of(context, cluster);
+    let follows = follows(&authority);
     let found = if is_managed(node) {
         workload::ensure(context, cluster, node, authority.decision()).await?;
-        identity::discover(context, cluster, node).await?
+        identity::discover(context, cluster, node, follows).await?
     } else {
         identity::declared(node)
     };

@@ -3,6 +3,7 @@
 use kube::ResourceExt;
 
 use super::super::context::Context;
+use super::super::endpoints::LayoutAccess;
 use super::super::error::{ReconcileError, chain};
 use super::super::secrets::token;
 use super::status::Observation;
@@ -10,7 +11,7 @@ use crate::api::secret::ADMIN_TOKEN_KEY;
 use crate::api::v1beta1::GarageNode;
 use crate::controller::layout::{Outcome, converge};
 use crate::decision::assignment::identity;
-use crate::decision::mutation::Intent;
+use crate::decision::mutation::{Intent, is_settled};
 use crate::decision::node_state::Drain;
 use crate::garage::{AdminClient, AdminError};
 use crate::guard::{ClusterKey, LayoutAuthority, LayoutOperation, RoleDecision};
@@ -59,7 +60,9 @@ async fn step(
     id: &str,
 ) -> Result<Drain, AdminError> {
     if admin.cluster_layout().await?.role(id).is_none() {
-        return Ok(Drain::Prepared);
+        let settled = is_settled(&admin.layout_history().await?);
+        let waits = || Drain::Preparing("an older layout version is still draining".to_owned());
+        return Ok(if settled { Drain::Prepared } else { waits() });
     }
     let defiant = mutant::is(Mutant::OrphanWrites);
     if let Err(refusal) = authority.before(LayoutOperation::UpdateClusterLayout)
@@ -68,7 +71,7 @@ async fn step(
         return Ok(Drain::Blocked(refusal.to_string()));
     }
     let intent = Intent { removals: [id.to_owned()].into(), ..Intent::default() };
-    Ok(match converge(context, admin, authority, &intent).await {
+    Ok(match converge(context, &LayoutAccess::through(admin.clone()), authority, &intent).await {
         Outcome::Pending(why) => Drain::Preparing(why),
         Outcome::Applied(_) | Outcome::Settled => Drain::Preparing("the layout has to settle".to_owned()),
     })

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
 use super::super::context::Context;
-use super::super::endpoints::Endpoints;
+use super::super::endpoints::{Endpoints, LayoutAccess};
 use super::super::error::{ReconcileError, chain};
 use super::super::layout::{Outcome, converge};
 use super::super::scope;
@@ -39,10 +39,10 @@ pub(super) async fn advance(
         Err(missing) => return Ok(Observation::draining(Drain::Preparing(missing.to_string()))),
     };
     let authority = authority_of(context, cluster);
-    let nodes = scope::nodes(&context.client, cluster).await?;
+    let nodes = scope::nodes(context, cluster).await?;
     let pods = scope::pods(&context.client, cluster).await?;
-    let (admin, writer) = (endpoints.service(), endpoints.writer(scope::steady(&nodes, &pods)));
-    let removal = Removal { context, cluster, node, nodes: &nodes, authority: &authority, admin, writer };
+    let (admin, access) = (endpoints.service(), endpoints.layout(&scope::steady(&nodes, &pods)));
+    let removal = Removal { context, cluster, node, nodes: &nodes, authority: &authority, admin, access };
     Ok(match removal.step(&id).await? {
         Ok(observation) => observation,
         Err(error) => Observation::draining(Drain::Preparing(chain(&error))),
@@ -56,7 +56,7 @@ struct Removal<'a> {
     nodes: &'a [GarageNode],
     authority: &'a LayoutAuthority,
     admin: AdminClient,
-    writer: AdminClient,
+    access: LayoutAccess,
 }
 
 impl Removal<'_> {
@@ -110,7 +110,7 @@ impl Removal<'_> {
             Ok(intent) => intent,
             Err(invalid) => return Drain::Blocked(invalid.to_string()),
         };
-        match converge(self.context, &self.writer, self.authority, &intent).await {
+        match converge(self.context, &self.access, self.authority, &intent).await {
             Outcome::Pending(why) => Drain::Preparing(why),
             Outcome::Applied(version) => {
                 Drain::Preparing(format!("layout version {version} without the node has to settle"))

@@ -104,7 +104,20 @@ where
         .filter(|value| value["metadata"]["name"] != "kube-root-ca.crt")
         .map(|value| (format!("{kind} {}", value["metadata"]["name"].as_str().unwrap()), value))
         .map(|(name, value)| if kind == "Pod" { (name, summary(&value)) } else { (name, value) })
+        .map(|(name, value)| if is_token(&name) { token(&value) } else { (name, value) })
         .collect()
+}
+
+/// The Secret with the operator's dynamic admin token: its name and its data differ from run to run.
+fn is_token(name: &str) -> bool {
+    name.starts_with("Secret garage-operator-")
+}
+
+fn token(secret: &Value) -> (String, Value) {
+    let keys: Vec<&String> = secret["data"].as_object().unwrap().keys().collect();
+    let ready = secret["metadata"]["annotations"].as_object().is_some_and(|all| !all.is_empty());
+    let summary = serde_json::json!({"keys": keys, "ready": ready, "immutable": secret["immutable"]});
+    ("Secret with the admin token".to_owned(), summary)
 }
 
 /// A pod is what its StatefulSet makes it; here it only matters whether it runs.
@@ -177,7 +190,7 @@ fn count_from(begin: u64, value: &mut Value) {
             for (key, value) in fields {
                 match value.as_u64() {
                     Some(number) if VERSIONS.contains(&key.as_str()) => {
-                        *value = number.wrapping_sub(begin).into()
+                        *value = number.wrapping_sub(begin).into();
                     }
                     _ => count_from(begin, value),
                 }

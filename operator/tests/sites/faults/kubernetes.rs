@@ -1,5 +1,7 @@
 //! Faults of the Kubernetes side. What would disturb other tests has a pair of its own.
 
+use std::time::Duration;
+
 use harness::site::Site::East;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::Api;
@@ -8,6 +10,8 @@ use libtest_mimic::Trial;
 use serde_json::json;
 
 use crate::stage::cases::{FIRST, SECOND, THIRD};
+use crate::stage::operator::Operator;
+use crate::stage::relay::{Refusal, Relay};
 use crate::stage::trial::{private_trial, trial};
 use crate::stage::{Pair, Role, Scene};
 
@@ -15,6 +19,10 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("faults/kubernetes/conflicts", conflicts),
         trial("faults/kubernetes/operator-killed-and-replaced", replaced),
+        trial("faults/kubernetes/watches-expire", watches_expire),
+        trial("faults/kubernetes/watches-end-by-time", watches_end),
+        trial("faults/kubernetes/writes-meet-conflicts", |scene| refused(scene, Refusal::Conflict)),
+        trial("faults/kubernetes/writes-are-throttled", |scene| refused(scene, Refusal::Throttled)),
         private_trial("faults/kubernetes/api-server-restarts", api_server_restarts),
         private_trial("faults/kubernetes/events-forbidden", events_forbidden),
     ]
@@ -33,12 +41,7 @@ async fn conflicts(scene: Scene) {
         () = editing => unreachable!("it edits for ever"),
         () = scene.until_running(East, &[FIRST, SECOND]) => {}
     }
-    // How many looks it takes to stage both depends on when the pods start; no role is staged twice.
-    let writes = scene.writes(East);
-    let staged = writes.iter().flat_map(|call| call.body["roles"].as_array().cloned().unwrap_or_default());
-    let ids: Vec<String> = staged.map(|role| role["id"].to_string()).collect();
-    assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), ids.len(), "{ids:?}");
-    assert_eq!(scene.written(East).iter().filter(|path| *path == "ApplyClusterLayout").count(), 1);
+    scene.assert_first_layout(East).await;
 }
 
 /// A second operator takes over where a killed one stopped.
@@ -52,6 +55,70 @@ async fn replaced(scene: Scene) {
     scene.until_running(East, &[FIRST, SECOND, THIRD]).await;
     let applied = scene.written(East).into_iter().filter(|path| path == "ApplyClusterLayout").count();
     assert_eq!(applied, 2, "one for the first layout, one for the third node");
+}
+
+/// An operator at east that goes through a relay, with the usual layout. What no watch tells it, it does not notice for
+/// minutes.
+async fn relayed(scene: &Scene) -> (Relay, Operator) {
+    let relay = Relay::start(scene, East).await;
+    let operator = scene.with_layout(East, Role::Writer, &[&relay.option()]).await;
+    scene.until_condition(East, "Ready", "True", "ClusterReady").await;
+    (relay, operator)
+}
+
+/// Asserts that the third node got its role by one Update and one Apply after the first `before` writes.
+async fn assert_third_node(scene: &Scene, operator: &Operator, before: usize) {
+    scene.until_running(East, &[FIRST, SECOND, THIRD]).await;
+    scene.after_two_more_looks(East, operator).await;
+    scene.assert_applied_once(East, before, &[scene.node_id(East, THIRD).await]);
+}
+
+/// Every watch ends, and what it would go on from is gone: everything is listed again, and nothing is missed.
+async fn watches_expire(scene: Scene) {
+    let (relay, operator) = relayed(&scene).await;
+    let written = scene.writes(East).len();
+
+    relay.expire_watches(11);
+    scene.scale(East, 3).await;
+
+    assert_third_node(&scene, &operator, written).await;
+    scene.eventually("an end of the refusals", async || (relay.left() == 0).then_some(())).await;
+}
+
+/// Watches end again and again, as they do when their time is over.
+async fn watches_end(scene: Scene) {
+    let (relay, operator) = relayed(&scene).await;
+    let written = scene.writes(East).len();
+    let ending = async {
+        loop {
+            relay.end_watches();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+
+    scene.scale(East, 3).await;
+
+    tokio::select! {
+        () = ending => unreachable!("it ends watches for ever"),
+        () = scene.until_running(East, &[FIRST, SECOND, THIRD]) => {}
+    }
+    assert_third_node(&scene, &operator, written).await;
+}
+
+/// Many writes in a row are refused: they are made later, and once.
+async fn refused(scene: Scene, refusal: Refusal) {
+    let relay = Relay::start(&scene, East).await;
+    let operator = scene.operator(East, &[&relay.option()]).await;
+    relay.refuse(refusal, 20);
+
+    scene.create_cluster(East, scene.cluster(East, Role::Writer)).await;
+
+    scene.until_running(East, &[FIRST, SECOND]).await;
+    assert_eq!(relay.left(), 0);
+    scene.after_two_more_looks(East, &operator).await;
+    scene.assert_first_layout(East).await;
+    let cluster = scene.the_cluster(East).await;
+    assert_ne!(cluster.data["status"]["phase"], "Failed");
 }
 
 /// Every watch breaks, and what happened meanwhile is caught up with; nothing is written twice.

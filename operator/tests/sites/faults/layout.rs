@@ -4,13 +4,13 @@ use harness::garage::objects::condition;
 use harness::site::Site::East;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::stage::cases::{FIRST, SECOND, THIRD};
-use crate::stage::garage::role;
+use crate::stage::garage::{removal, role};
 use crate::stage::trial::trial;
 use crate::stage::{Role, Scene};
 
@@ -19,6 +19,8 @@ pub fn trials() -> Vec<Trial> {
         trial("faults/layout/foreign-staged-entries", foreign_entries),
         trial("faults/layout/own-entries-staged-before-a-crash", own_entries),
         trial("faults/layout/identity-changes", identity_changes),
+        trial("faults/layout/identity-freed/writer", |scene| identity_freed(scene, Role::Writer)),
+        trial("faults/layout/identity-freed/follower", |scene| identity_freed(scene, Role::Follower)),
         trial("faults/layout/identity-claimed-twice", identity_twice),
         trial("faults/layout/partition-within-a-site", partition),
     ]
@@ -80,22 +82,80 @@ async fn own_entries(scene: Scene) {
     assert_eq!(scene.written(East), ["ApplyClusterLayout"]);
 }
 
-/// A storage node comes back without its metadata, as somebody else. Its data may be lost: nothing is given to the new
-/// one or taken from the old one by itself.
-async fn identity_changes(scene: Scene) {
-    let operator = scene.with_layout(East, Role::Writer, &[]).await;
-    let (before, old) = (scene.writes(East).len(), scene.node_id(East, SECOND).await);
+/// The second node loses its metadata and comes back as somebody else; answers its old identity.
+async fn lose_metadata(scene: &Scene) -> String {
+    let old = scene.node_id(East, SECOND).await;
     let node = format!("east/{}/{SECOND}-0", scene.namespace());
-
     scene.fault(json!({"action": "wipe", "node": node})).await;
     let pods: Api<Pod> = Api::namespaced(scene.client(East), scene.namespace());
     pods.delete(&format!("{SECOND}-0"), &DeleteParams::default()).await.unwrap();
-
     let node = scene.until_node_condition(East, SECOND, "Ready", "False", "IdentityChanged").await;
     assert_eq!(node.data["status"]["phase"], "Failed");
     assert_eq!(node.data["status"]["nodeId"], json!(old), "the identity that has the role stays recorded");
+    old
+}
+
+async fn acknowledge(scene: &Scene, id: &str) {
+    let annotations = json!({"garage.rajsingh.info/acknowledge-lost-source": id});
+    let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+    scene.nodes(East).patch(SECOND, &PatchParams::default(), &patch).await.unwrap();
+}
+
+/// Its data may be lost: nothing is given to the new identity or taken from the old one, until a person says that the old
+/// one is lost. Then one version has the new one in the place of the old one.
+async fn identity_changes(scene: Scene) {
+    let operator = scene.with_layout(East, Role::Writer, &[]).await;
+    let before = scene.writes(East).len();
+    let old = lose_metadata(&scene).await;
     scene.after_two_more_looks(East, &operator).await;
     assert_eq!(scene.writes(East).len(), before);
+    acknowledge(&scene, &"cd".repeat(32)).await;
+    scene.after_two_more_looks(East, &operator).await;
+    assert_eq!(scene.writes(East).len(), before, "another identity was acknowledged");
+
+    acknowledge(&scene, &old).await;
+
+    scene.until_running(East, &[FIRST, SECOND]).await;
+    let new = scene.node_id(East, SECOND).await;
+    assert_ne!(new, old);
+    scene.after_two_more_looks(East, &operator).await;
+    scene.assert_applied_once(East, before, &[old.clone(), new]);
+    let layout = scene.layout(East, FIRST).await;
+    assert!(layout["roles"].as_array().unwrap().iter().all(|role| role["id"] != json!(old)), "{layout}");
+    let annotations = scene.nodes(East).get(SECOND).await.unwrap().metadata.annotations.unwrap_or_default();
+    assert!(!annotations.keys().any(|key| key.ends_with("acknowledge-lost-source")), "{annotations:?}");
+}
+
+/// Where somebody else has removed the old role, nothing is left to be acknowledged.
+async fn identity_freed(scene: Scene, role: Role) {
+    let operator = scene.with_layout_of(East, role, &[], scene.three_nodes(East, role)).await;
+    let old = lose_metadata(&scene).await;
+    if role == Role::Follower {
+        scene.until_condition(East, "AwaitingLayoutWriter", "True", "PendingRoleRemoval").await;
+        acknowledge(&scene, &old).await;
+        scene.after_two_more_looks(East, &operator).await;
+        scene.assert_never_wrote(East);
+    }
+
+    scene.apply(East, FIRST, json!([removal(&old)])).await;
+
+    if role == Role::Follower {
+        scene
+            .eventually("the new identity", async || (scene.node_id(East, SECOND).await != old).then_some(()))
+            .await;
+        scene.until_condition(East, "AwaitingLayoutWriter", "True", "NodesWithoutRole").await;
+        return scene.assert_never_wrote(East);
+    }
+    scene
+        .eventually("the new identity", async || (scene.node_id(East, SECOND).await != old).then_some(()))
+        .await;
+    // The dead node never syncs the version without it.
+    let annotations = json!({
+        "garage.rajsingh.info/skip-dead-nodes": "",
+        "garage.rajsingh.info/allow-missing-data": "true",
+    });
+    scene.patch_cluster(East, json!({"metadata": {"annotations": annotations}})).await.unwrap();
+    scene.until_running(East, &[FIRST, SECOND, THIRD]).await;
 }
 
 /// Two declarations of one identity: nobody can say which is right, and neither is written.
@@ -141,5 +201,5 @@ async fn partition(scene: Scene) {
     assert_eq!(scene.written(East), [] as [&str; 0]);
     scene.fault(json!({"action": "heal", "mesh": mesh})).await;
     scene.until_running(East, &[FIRST, SECOND]).await;
-    assert_eq!(scene.written(East), ["UpdateClusterLayout", "ApplyClusterLayout"]);
+    scene.assert_first_layout(East).await;
 }

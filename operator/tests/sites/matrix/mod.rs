@@ -9,11 +9,13 @@
 //! | [`annotations`] | `revert-layout`, `skip-dead-nodes`, `purge-cluster-layout` |
 //! | [`migrating`] | replication factor, second writer |
 //! | [`replication`] | zone redundancy |
+//! | [`credentials`] | the dynamic admin token |
 //! | [`handover`] | one writer, then the other, and nobody tells of a foreign one |
 //! | [`transitions`] | promotion, demotion |
 
 mod annotations;
 mod assigning;
+mod credentials;
 mod gateways;
 mod handover;
 mod migrating;
@@ -31,6 +33,7 @@ pub fn trials() -> Vec<Trial> {
     [
         running::trials(),
         assigning::trials(),
+        credentials::trials(),
         removing::trials(),
         gateways::trials(),
         annotations::trials(),

@@ -3,6 +3,7 @@
 use harness::site::Site::East;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Api;
 use kube::api::ListParams;
 use libtest_mimic::Trial;
@@ -16,6 +17,7 @@ pub fn trials() -> Vec<Trial> {
     [
         row("connect", &Role::ALL, nodes_are_connected),
         row("workloads", &Role::ALL, workloads_are_there),
+        row("disruption-budgets", &[Role::Writer], budgets_come_and_go),
         row("storage-rollout", &Role::ALL, changed_pods_are_replaced_one_by_one),
     ]
     .into_iter()
@@ -68,6 +70,29 @@ async fn workloads_are_there(scene: Scene, role: Role) {
         scene.after_two_more_looks(East, &operator).await;
         scene.assert_never_wrote(East);
     }
+}
+
+/// Each tier has a budget, until its spec turns it off.
+async fn budgets_come_and_go(scene: Scene, role: Role) {
+    scene.operator(East, &[]).await;
+    let mut cluster = scene.cluster(East, role);
+    cluster["spec"]["storage"].as_object_mut().unwrap().remove("podDisruptionBudget");
+    cluster["spec"]["gateway"] = json!({"replicas": 1});
+    scene.create_cluster(East, cluster).await;
+    let budgets: Api<PodDisruptionBudget> = Api::namespaced(scene.client(East), scene.namespace());
+    let there = async |wanted: &[&str]| {
+        let list = budgets.list(&ListParams::default()).await.unwrap();
+        let mut names: Vec<String> = list.items.into_iter().filter_map(|item| item.metadata.name).collect();
+        names.sort();
+        (names == wanted).then_some(())
+    };
+    scene.eventually("both budgets", async || there(&["garage", "garage-gateway"]).await).await;
+
+    let off = json!({"podDisruptionBudget": {"enabled": false}});
+    scene.patch_cluster(East, json!({"spec": {"gateway": off.clone()}})).await.unwrap();
+    scene.eventually("the storage budget alone", async || there(&["garage"]).await).await;
+    scene.patch_cluster(East, json!({"spec": {"storage": off}})).await.unwrap();
+    scene.eventually("no budget", async || there(&[]).await).await;
 }
 
 /// Every pod is replaced by one with the new environment, the second only when the first is back; the layout is left

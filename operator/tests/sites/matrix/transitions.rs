@@ -28,7 +28,7 @@ async fn promotion(scene: Scene) {
     scene.until_running(East, &[FIRST, SECOND]).await;
     scene.until_condition(East, "LayoutWriter", "True", "WriterSite").await;
     scene.until_condition(East, "AwaitingLayoutWriter", "False", "NothingPending").await;
-    assert_eq!(scene.written(East), ["UpdateClusterLayout", "ApplyClusterLayout"]);
+    scene.assert_first_layout(East).await;
 }
 
 async fn promotion_during_a_removal(scene: Scene) {

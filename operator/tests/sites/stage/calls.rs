@@ -6,6 +6,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use harness::site::Site;
 use serde_json::Value;
 
+use super::cases::{FIRST, SECOND};
 use super::scene::Scene;
 
 /// A call that reached a node of the scene's mesh.
@@ -13,6 +14,8 @@ use super::scene::Scene;
 pub struct Call {
     /// Who called: a site, or `harness`.
     pub caller: String,
+    /// Label of the token.
+    pub token: String,
     /// The node that was called: `site/namespace/pod`.
     pub node: String,
     /// The path without `/v2/`.
@@ -77,6 +80,26 @@ impl Scene {
         self.writes(site).into_iter().map(|call| call.path).collect()
     }
 
+    /// Asserts that a site applied once, and staged exactly these nodes before, each once and in one go or one after the
+    /// other: how many looks it takes depends on when their pods start.
+    pub fn assert_applied_once(&self, site: Site, before: usize, ids: &[String]) {
+        let own = self.writes(site).split_off(before);
+        let [updates @ .., apply] = own.as_slice() else { panic!("{site} wrote nothing") };
+        assert_eq!(apply.path, "ApplyClusterLayout", "{own:#?}");
+        assert!(updates.iter().all(|call| call.path == "UpdateClusterLayout"), "{own:#?}");
+        let mut staged: Vec<String> = updates.iter().flat_map(staged_ids).collect();
+        staged.sort_unstable();
+        let mut wanted = ids.to_vec();
+        wanted.sort_unstable();
+        assert_eq!(staged, wanted, "each once: {own:#?}");
+    }
+
+    /// Asserts that the first layout was made of all nodes of the usual cluster, and nothing was written twice.
+    pub async fn assert_first_layout(&self, site: Site) {
+        let ids = [self.node_id(site, FIRST).await, self.node_id(site, SECOND).await];
+        self.assert_applied_once(site, 0, &ids);
+    }
+
     /// Asserts that a site never wrote the layout.
     pub fn assert_never_wrote(&self, site: Site) {
         let writes = self.writes(site);
@@ -84,10 +107,17 @@ impl Scene {
     }
 }
 
+/// The nodes whose roles a call stages.
+pub fn staged_ids(call: &Call) -> Vec<String> {
+    let roles = call.body["roles"].as_array().into_iter().flatten();
+    roles.map(|role| role["id"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
 fn begun(event: &Value) -> Call {
     let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
     Call {
         caller: text("caller"),
+        token: text("token"),
         node: text("node"),
         path: text("path").trim_start_matches("/v2/").to_owned(),
         body: event["body"].clone(),

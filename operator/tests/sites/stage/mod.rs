@@ -13,6 +13,7 @@
 //! | [`calls`] | recorded calls of the admin API |
 //! | [`hub`] | faults and rules |
 //! | [`garage`] | another actor at the admin API |
+//! | [`relay`] | faults between an operator and its API server |
 
 pub mod await_objects;
 pub mod calls;
@@ -23,6 +24,7 @@ pub mod manifest;
 pub mod objects;
 pub mod operator;
 pub mod pair;
+pub mod relay;
 pub mod scene;
 pub mod trial;
 

@@ -125,6 +125,11 @@ impl Scene {
         &self.shared.description
     }
 
+    /// A folder that goes with the scene.
+    pub fn folder(&self) -> &Path {
+        self.shared.folder.path()
+    }
+
     /// Faults and rules of the hub.
     pub fn control(&self) -> &Control {
         &self.shared.control
@@ -177,8 +182,7 @@ impl Scene {
     fn launching(&self, site: Site, flags: &[&str]) -> Launching {
         let number = self.operators().len();
         let name = format!("operator-{site}-{number}");
-        let mut launching =
-            Launching::new(&name, self.description().sites.at(site), self.shared.folder.path());
+        let mut launching = Launching::new(&name, self.description().sites.at(site), self.folder());
         launching.watch(self.namespace());
         launching.flags(flags);
         launching

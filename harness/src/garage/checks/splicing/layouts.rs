@@ -19,6 +19,19 @@ pub(super) fn after_applied(events: &Events, pick: usize, name: &str) -> Option<
     Some(insert(events, index + 1, vec![Event::State(clash)]))
 }
 
+/// Two nodes tell that they hold a version, and of different contents.
+pub(super) fn digests_differ(events: &Events, pick: usize) -> Option<Events> {
+    let index = find(events, pick, |_, event| is_layout(event, "applied"))?;
+    let holding = |content: &str| {
+        let mut told = state(&events[index].1)?.clone();
+        told.value["event"] = "merged".into();
+        told.value["from"] = told.value["to"].clone();
+        told.value["content"] = content.into();
+        Some(Event::State(told))
+    };
+    Some(insert(events, index + 1, vec![holding("1f")?, holding("2e")?]))
+}
+
 pub(super) fn no_layout_events(events: &Events, _pick: usize) -> Option<Events> {
     without(events, |event| is_state(event, "layout"))
 }

@@ -7,6 +7,7 @@ mod layouts;
 mod made;
 mod noise;
 mod roles;
+mod sealed;
 mod splices;
 mod watching;
 

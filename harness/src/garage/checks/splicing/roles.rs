@@ -1,10 +1,13 @@
 //! Splices of who writes, and of the roles that are staged.
 
+use onewriter_history::Event;
 use serde_json::{Value, json};
 
 use super::super::calls::Write;
 use super::Events;
-use super::edit::{change, find, followers, is_state, node_id, state, without, without_calls, write};
+use super::edit::{
+    FREE, change, find, followers, insert, is_state, made, node_id, state, without, without_calls, write,
+};
 use crate::garage::facts;
 
 pub(super) fn write_of_follower(events: &Events, pick: usize) -> Option<Events> {
@@ -71,4 +74,24 @@ pub(super) fn never_declared(events: &Events, pick: usize) -> Option<Events> {
     without(events, |event| {
         state(event).is_some_and(|s| s.subject == facts::NODE && s.value["nodeId"] == node)
     })
+}
+
+/// A site writes right after its demotion, which its status confirms, or never does.
+pub(super) fn write_after_demotion(events: &Events, confirmed: bool) -> Option<Events> {
+    let demoted = |event: &Event| {
+        let value = state(event).filter(|state| state.subject == "roles").map(|state| &state.value);
+        value.is_some_and(|roles| roles["east"] == "Follower")
+    };
+    let declared = events.iter().position(|(_, event)| demoted(event))?;
+    let told = declared + 1;
+    let mut spliced = events.clone();
+    let Event::State(status) = &mut spliced.get_mut(told)?.1 else { return None };
+    (status.subject == facts::CLUSTER && status.value["site"] == "east").then_some(())?;
+    if !confirmed {
+        status.value["enforced"] = "Writer".into();
+        status.value["observedGeneration"] = 0.into();
+    }
+    let like =
+        events.iter().filter_map(|(_, event)| write(event)).find(|c| c.caller.as_deref() == Some("east"))?;
+    Some(insert(&spliced, told + 1, made(like, FREE, "/v2/RevertClusterLayout", None)))
 }

@@ -24,6 +24,12 @@ pub(super) fn all() -> Vec<Splice> {
     let splice = |name, noticed_by, act| Splice { name, noticed_by, act };
     vec![
         splice("a write is the follower's", "follower-never-writes", roles::write_of_follower),
+        splice("a write follows a confirmed demotion", "follower-never-writes", |e, _| {
+            roles::write_after_demotion(e, true)
+        }),
+        splice("no status confirms a demotion with a write", "follower-never-writes", |e, _| {
+            roles::write_after_demotion(e, false)
+        }),
         splice("the roles are lost", "follower-never-writes", |e, _| {
             without(e, |event| is_state(event, "roles"))
         }),
@@ -38,6 +44,7 @@ pub(super) fn all() -> Vec<Splice> {
         splice("two versions meet", "one-content-per-version", |e, p| {
             layouts::after_applied(e, p, "conflict")
         }),
+        splice("the digests of a version differ", "one-content-per-version", layouts::digests_differ),
         splice("layout events are lost", "one-content-per-version", layouts::no_layout_events),
         splice("a version goes back", "versions-move-forward", layouts::version_goes_back),
         splice("another site applies", "staged-changes-kept", layouts::apply_of_other),

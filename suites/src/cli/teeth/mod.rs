@@ -1,29 +1,29 @@
 //! `onewriter teeth`.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+mod lane;
 
-use clap::Parser as _;
-use futures::{StreamExt as _, stream};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use futures::future::join_all;
 use harness::checks::expected::EXPECTED;
 use harness::failure::chain;
 use harness::garage::checks::of_run;
 use harness::report::{Exit, Verdict};
-use harness::scenario::select;
-use harness::scenario::system::plan;
 use onewriter_history::History;
 use serde_json::json;
 
-use super::args::{Cli, Command, Global, RunArgs, TeethArgs};
+use lane::{Lane, Order, Ran};
+
+use super::args::{Global, TeethArgs};
 use super::interrupt::Interrupts;
+use super::output;
 use super::progress::Display;
-use super::{list, output, run};
 use crate::pair::operator;
-use crate::scenarios;
 use crate::teeth::recorder::judge_defects;
 use crate::teeth::tally::{Control, Row};
-use crate::teeth::{Mutant, Tally, table};
+use crate::teeth::{Mutant, Outcome, Tally, table};
 
 /// A cell of every control run: the record of a run that writes is shown to the checks that guard the record.
 const WRITING: &str = "bootstrap/writer";
@@ -78,29 +78,31 @@ fn dry_run(global: &Global, mutants: &[Mutant]) -> Exit {
     output::show(global, &mutants, || mutants.iter().map(line).collect())
 }
 
-/// The operator of each feature: the one that was named, or built now.
+/// The operator of each feature: the one that was named, or built now. The run without any defect needs the one whose
+/// defects are all chosen at its start.
 async fn programs(
     args: &TeethArgs,
     mutants: &[Mutant],
     display: &Display,
 ) -> Result<BTreeMap<String, PathBuf>, String> {
     let mut programs = BTreeMap::new();
-    for mutant in mutants {
-        if programs.contains_key(&mutant.feature) {
+    for feature in std::iter::once(table::MUTANTS).chain(mutants.iter().map(|mutant| mutant.feature.as_str()))
+    {
+        if programs.contains_key(feature) {
             continue;
         }
         let program = if let Some(named) = &args.pair.operator_bin {
             operator::usable(named.clone()).map_err(|error| error.to_string())?
         } else {
-            display.say(&format!("building the operator with its feature {}", mutant.feature));
-            operator::build_with(&mutant.feature).await.map_err(|error| chain(&error))?
+            display.say(&format!("building the operator with its feature {feature}"));
+            operator::build_with(feature).await.map_err(|error| chain(&error))?
         };
-        programs.insert(mutant.feature.clone(), program);
+        programs.insert(feature.to_owned(), program);
     }
     Ok(programs)
 }
 
-/// One round of runs, several at once, each on a pair of its own.
+/// One round of runs, several at once, each lane on a pair of its own.
 struct Session<'a> {
     global: &'a Global,
     args: &'a TeethArgs,
@@ -111,17 +113,13 @@ struct Session<'a> {
 
 /// A run that is to be made.
 enum Job {
-    /// Without any defect, with the operator of a feature whose defects are all chosen at its start.
+    /// Without any defect, with an operator whose defects are all chosen at its start.
     Control(PathBuf, Vec<String>),
     Mutant(Mutant),
 }
 
-/// A run that is over.
-struct Ran {
-    verdict: Verdict,
-    folder: PathBuf,
-    ms: u64,
-}
+/// Jobs that wait for a lane, each with its place in the table.
+type Queue = Mutex<VecDeque<(usize, Job)>>;
 
 type Results = (Vec<Control>, Vec<Row>, Vec<crate::teeth::recorder::Noticed>);
 
@@ -132,12 +130,14 @@ enum Done {
 
 impl Session<'_> {
     async fn run(&self, mutants: Vec<Mutant>) -> Results {
-        let mut jobs = vec![self.control(&mutants)];
-        jobs.extend(mutants.into_iter().map(Job::Mutant));
-        let done: Vec<Option<Done>> =
-            stream::iter(jobs).map(|job| self.job(job)).buffered(self.args.parallel.into()).collect().await;
+        let control = self.control(&mutants);
+        let jobs = std::iter::once(control).chain(mutants.into_iter().map(Job::Mutant));
+        let queue = Queue::new(jobs.enumerate().collect());
+        let lanes = (0..self.args.parallel).map(|_| self.lane(&queue));
+        let mut done: Vec<(usize, Done)> = join_all(lanes).await.into_iter().flatten().collect();
+        done.sort_by_key(|(place, _)| *place);
         let (mut controls, mut rows, mut record) = (Vec::new(), Vec::new(), Vec::new());
-        for done in done.into_iter().flatten() {
+        for (_, done) in done {
             match done {
                 Done::Row(row) => rows.push(row),
                 Done::Control(control, history) => {
@@ -153,29 +153,39 @@ impl Session<'_> {
         (controls, rows, record)
     }
 
-    /// What runs without any defect: the cells of all mutants, with the same program where it can have none, else with the
-    /// operator as it is shipped.
+    /// What runs without any defect: the cells of all mutants, and one that writes, with the same program.
     fn control(&self, mutants: &[Mutant]) -> Job {
         let mut cells: Vec<String> = mutants.iter().flat_map(|mutant| mutant.cells.iter().cloned()).collect();
         cells.push(WRITING.to_owned());
         cells.sort();
         cells.dedup();
-        let chosen = self.programs.get(table::MUTANTS).cloned().unwrap_or_default();
-        Job::Control(chosen, cells)
+        Job::Control(self.programs.get(table::MUTANTS).cloned().unwrap_or_default(), cells)
     }
 
-    async fn job(&self, job: Job) -> Option<Done> {
-        if self.interrupts.heard().is_some() {
-            return None;
+    /// Takes one job after the other, until there is none or somebody interrupts.
+    async fn lane(&self, queue: &Queue) -> Vec<(usize, Done)> {
+        let mut lane = Lane::new(self.global, self.args, &self.interrupts);
+        let mut done = Vec::new();
+        while self.interrupts.heard().is_none()
+            && let Some((place, job)) = take(queue)
+        {
+            done.push((place, self.job(&mut lane, job).await));
         }
+        lane.end().await;
+        done
+    }
+
+    async fn job(&self, lane: &mut Lane<'_>, job: Job) -> Done {
         match job {
-            Job::Control(program, cells) => Some(self.control_run(&program, &cells).await),
-            Job::Mutant(mutant) => Some(Done::Row(self.mutant_run(&mutant).await)),
+            Job::Control(program, cells) => self.control_run(lane, &program, &cells).await,
+            Job::Mutant(mutant) => Done::Row(self.mutant_run(lane, &mutant).await),
         }
     }
 
-    async fn control_run(&self, program: &Path, cells: &[String]) -> Done {
-        let (control, history) = match self.once(program, cells, &[]).await {
+    async fn control_run(&self, lane: &mut Lane<'_>, program: &Path, cells: &[String]) -> Done {
+        let is_good = |verdict: &Verdict| verdict.exit_code == 0;
+        let order = Order { program, arguments: Vec::new(), cells, is_good: &is_good };
+        let (control, history) = match lane.run(order).await {
             Ok(Ran { verdict, folder, ms }) => {
                 let control = Control { exit_code: verdict.exit_code, run: verdict.run, duration_ms: ms };
                 (control, folder.join("history.jsonl"))
@@ -189,47 +199,26 @@ impl Session<'_> {
         Done::Control(control, history)
     }
 
-    async fn mutant_run(&self, mutant: &Mutant) -> Row {
+    async fn mutant_run(&self, lane: &mut Lane<'_>, mutant: &Mutant) -> Row {
         let program = self.programs.get(&mutant.feature).cloned().unwrap_or_default();
-        let row = match self.once(&program, &mutant.cells, &mutant.arguments()).await {
+        let is_good = |verdict: &Verdict| Outcome::of(mutant, verdict).is_good();
+        let order = Order {
+            program: &program,
+            arguments: mutant.arguments(),
+            cells: &mutant.cells,
+            is_good: &is_good,
+        };
+        let row = match lane.run(order).await {
             Ok(Ran { verdict, ms, .. }) => Row::of(mutant, &verdict, ms),
             Err(why) => Row::unclear(mutant, why),
         };
         let word = if row.outcome.is_good() { "as it should be" } else { "NOT as it should be" };
-        self.display.say(&format!("{}: {word}", mutant.name));
+        let seconds = row.duration_ms / 1000;
+        self.display.say(&format!("{}: {word} after {seconds} s", mutant.name));
         row
     }
+}
 
-    /// One run on a pair of its own.
-    async fn once(&self, program: &Path, cells: &[String], arguments: &[String]) -> Result<Ran, String> {
-        let started = Instant::now();
-        let args = self.run_args(program, cells, arguments)?;
-        let selection = list::selection(&args.select);
-        let selected = select(plan(scenarios::matrix()), |(_, cell)| cell, &selection);
-        let selected = selected.map_err(|nothing| nothing.to_string())?;
-        let quiet = Global { quiet: true, ..self.global.clone() };
-        let ended = run::once(&quiet, &args, selected, 1, &self.interrupts).await;
-        let (verdict, directory) = ended.left.ok_or("its run left no verdict")?;
-        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(Ran { verdict, folder: directory.path().to_owned(), ms })
-    }
-
-    /// The run as the command line would ask for it, so that its own rerun commands hold.
-    fn run_args(&self, program: &Path, cells: &[String], arguments: &[String]) -> Result<RunArgs, String> {
-        let mut words = vec!["onewriter".to_owned(), "run".to_owned(), "--keep=never".to_owned()];
-        words.extend(cells.iter().cloned());
-        words.push(format!("--step-timeout={}s", self.args.step_timeout.as_secs().max(1)));
-        words.push(format!("--artifacts-dir={}", self.args.artifacts_dir.join("teeth").display()));
-        words.extend(self.args.pair.seed.map(|seed| format!("--seed={seed}")));
-        words.extend(self.args.pair.no_webhooks.then(|| "--no-webhooks".to_owned()));
-        if !program.as_os_str().is_empty() {
-            words.push(format!("--operator-bin={}", program.display()));
-        }
-        words.extend(arguments.iter().map(|argument| format!("--operator-arg={argument}")));
-        match Cli::try_parse_from(words).map(|cli| cli.command) {
-            Ok(Command::Run(args)) => Ok(run::seeded(&args)),
-            Ok(_) => Err("this is no run".to_owned()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
+fn take(queue: &Queue) -> Option<(usize, Job)> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
 }
