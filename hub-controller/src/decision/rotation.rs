@@ -1,4 +1,4 @@
-//! When the keys of a slice are made anew (hub contract, section 2, "VpnKeyRotation").
+//! When the keys of a slice are made anew (hub contract, section 2, "`VpnKeyRotation`").
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ mod tests {
         let created = Timestamp::from_second(0).unwrap();
         let expires = expiry(created, 30, Duration::from_hours(24));
         assert_eq!(expires.as_second(), 30 * 86_400 - 3_600);
-        assert_eq!(due(Some(expires), created), Due::In(Duration::from_secs(30 * 86_400 - 3_600)));
+        assert_eq!(due(Some(expires), created), Due::In(Duration::from_hours(30 * 24 - 1)));
         assert_eq!(due(Some(expires), expires), Due::Rotation);
         assert_eq!(due(None, created), Due::First);
     }

@@ -47,7 +47,7 @@ mod tests {
     use crate::api::controller::SliceConfigSpec;
     use serde_json::{Value, json};
 
-    fn spec(changes: Value) -> SliceConfigSpec {
+    fn spec(changes: &Value) -> SliceConfigSpec {
         let mut spec = json!({"sliceSubnet": "10.1.0.0/16", "clusters": ["a", "b"]});
         spec.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
         serde_json::from_value(spec).unwrap()
@@ -63,7 +63,7 @@ mod tests {
     #[case(json!({"standardQosProfileName": "gold", "qosProfileDetails": {}}), "exclude each other")]
     #[case(json!({"rotationInterval": 5}), "not between 30 and 90")]
     fn a_broken_rule_is_told_to_the_author(#[case] changes: Value, #[case] says: &str) {
-        let broken = broken(&spec(changes));
+        let broken = broken(&spec(&changes));
         assert_eq!(broken.is_empty(), says.is_empty(), "{broken:?}");
         assert!(broken.iter().any(|it| it.contains(says)) || says.is_empty(), "{broken:?}");
     }

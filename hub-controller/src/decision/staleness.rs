@@ -163,6 +163,7 @@ mod tests {
     const WINDOW: Duration = Duration::from_secs(25);
     const GAP: Duration = Duration::from_secs(7);
 
+    #[allow(clippy::unnecessary_wraps, reason = "as a Lease has it")]
     fn at(second: i64) -> Option<Timestamp> {
         Some(Timestamp::from_second(second).unwrap())
     }

@@ -92,6 +92,7 @@ mod tests {
 
     use super::{Found, HeldLease, Standing, WipeSkipped, judge};
 
+    #[allow(clippy::unnecessary_wraps, reason = "as it is found")]
     fn lease(promoted_over: Option<&str>, led: bool) -> Option<HeldLease> {
         Some(HeldLease { holder: "b".into(), promoted_over: promoted_over.map(Into::into), led })
     }

@@ -167,7 +167,7 @@ pub struct WritePermit {
 
 impl fmt::Debug for WritePermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WritePermit").field("term", &self.term.number).finish()
+        f.debug_struct("WritePermit").field("term", &self.term.number).finish_non_exhaustive()
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
         HeldLease::for_tests(Instant::now() + for_long)
     }
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_mins(1);
 
     #[test]
     fn a_hub_that_does_not_lead_gets_no_permit() {

@@ -271,7 +271,7 @@ impl Elector {
         match result {
             Ok(Ok(())) => info!("the own Lease is nobody's again"),
             Ok(Err(error)) => {
-                warn!(error = %chain(&error), "the own Lease could not be given back; trying again")
+                warn!(error = %chain(&error), "the own Lease could not be given back; trying again");
             }
             Err(_) => warn!("the own Lease was not given back in time; trying again"),
         }

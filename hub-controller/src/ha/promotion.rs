@@ -191,16 +191,12 @@ impl Attempt {
             return Report::done();
         }
         let bound = if mutant::is(Mutant::UnboundedStop) { Duration::MAX } else { self.means.grace };
-        match tokio::time::timeout(bound, self.mirror.stopped()).await {
-            Ok(stopped) => {
-                self.stopped = Some(stopped);
-                Report::done()
-            }
-            Err(_) => {
-                let (_, in_flight) = self.mirror.backlog();
-                Report { detail: Some(format!("{in_flight} writes are under way")), ..Report::timed_out() }
-            }
+        if let Ok(stopped) = tokio::time::timeout(bound, self.mirror.stopped()).await {
+            self.stopped = Some(stopped);
+            return Report::done();
         }
+        let (_, in_flight) = self.mirror.backlog();
+        Report { detail: Some(format!("{in_flight} writes are under way")), ..Report::timed_out() }
     }
 
     /// The own Lease is held, and the Active has not renewed its own meanwhile.

@@ -108,7 +108,7 @@ impl Publisher {
                     Ok(Ok(written)) => debug!(written, "declared this hub"),
                     Ok(Err(PublishError::Fenced(_) | PublishError::Unpublishable { .. })) => {}
                     Ok(Err(failure)) => {
-                        warn!(error = %chain(&failure), "this hub is not declared everywhere")
+                        warn!(error = %chain(&failure), "this hub is not declared everywhere");
                     }
                     Err(_) => warn!("declaring this hub took too long"),
                 }
@@ -191,7 +191,7 @@ impl Publisher {
     /// Once per leadership: in the log, and as an Event.
     async fn tell_refusal(&self, why: &Unpublishable) {
         let held = self.held.borrow().clone();
-        let lease = held.as_ref().map(|held| held.lease().clone()).unwrap_or_else(Lease::default);
+        let lease = held.as_ref().map_or_else(Lease::default, |held| held.lease().clone());
         let once = once(held.as_ref());
         {
             let mut told = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

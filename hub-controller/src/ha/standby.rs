@@ -164,17 +164,9 @@ impl Life {
                     info!("a promotion got as far as the Lease and no further; this hub is a Standby again");
                     self.means.elector.lock().await.give_back(self.means.grace).await;
                 }
-                Some(Standing::Resume) => {
-                    if self.resume().await {
-                        return Stand::Ended;
-                    }
-                }
-                Some(Standing::Refused(why)) => {
-                    if news {
-                        self.refuse(&why).await;
-                    }
-                }
-                None => {}
+                Some(Standing::Resume) if self.resume().await => return Stand::Ended,
+                Some(Standing::Refused(why)) if news => self.refuse(&why).await,
+                _ => {}
             }
             tokio::select! {
                 () = stop.cancelled() => return Stand::Ended,

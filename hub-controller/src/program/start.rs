@@ -127,7 +127,7 @@ pub async fn run(options: RunOptions) -> Result<(), StartError> {
     let fence = Fence::closed(Arc::clone(&metrics), log.clone());
     let tasks = TaskTracker::new();
     let hub = Hub { options, clients, metrics, log, fence, readiness, stop: stop.clone(), tasks };
-    let result = hub.run().await;
+    let result = Box::pin(hub.run()).await;
     stop.cancel();
     let servers_end = async { while servers.join_next().await.is_some() {} };
     if tokio::time::timeout(Duration::from_secs(1), servers_end).await.is_err() {
@@ -154,9 +154,9 @@ impl Hub {
         });
         info!(version = env!("CARGO_PKG_VERSION"), mode = ?self.options.ha_mode, "hub-controller is up");
         if !self.options.leader_elect {
-            return self.serve(reconcile).await;
+            return Box::pin(self.serve(reconcile)).await;
         }
-        self.serve_as_leader(reconcile).await
+        Box::pin(self.serve_as_leader(reconcile)).await
     }
 
     /// Of several replicas of this hub one acts. The others wait with everything.

@@ -1,6 +1,6 @@
 //! `Project`: its namespace, its roles, its users.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::Role;
@@ -59,7 +59,7 @@ async fn delete(project: &Project, pass: &Pass, namespace: &str) -> Result<Actio
 }
 
 async fn delete_all<K: Object>(pass: &Pass, namespace: &str) -> Result<(), ReconcileError> {
-    for object in pass.list::<K>(namespace, &Default::default()).await? {
+    for object in pass.list::<K>(namespace, &BTreeMap::new()).await? {
         pass.delete(&object).await?;
     }
     Ok(())

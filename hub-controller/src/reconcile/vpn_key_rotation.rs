@@ -57,7 +57,9 @@ async fn ensure_mapping(
         let cluster = gateway.labels().get(naming::WORKER_CLUSTER_LABEL).cloned().unwrap_or_default();
         mapping.entry(cluster).or_default().push(gateway.name_any());
     }
-    mapping.values_mut().for_each(|names| names.sort());
+    for names in mapping.values_mut() {
+        names.sort();
+    }
     let before = &rotation.spec.cluster_gateway_mapping;
     if *before == mapping {
         return Ok(rotation);

@@ -70,7 +70,7 @@ mod tests {
 
     use super::{Review, answer};
 
-    fn ask(object: Value) -> Value {
+    fn ask(object: &Value) -> Value {
         let review: Review = serde_json::from_value(json!({
             "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", "object": object},
         }))
@@ -87,16 +87,16 @@ mod tests {
 
     #[test]
     fn a_valid_slice_is_admitted_and_a_deletion_always() {
-        assert_eq!(ask(slice("10.1.0.0/16"))["allowed"], true);
-        assert_eq!(ask(Value::Null)["allowed"], true);
+        assert_eq!(ask(&slice("10.1.0.0/16"))["allowed"], true);
+        assert_eq!(ask(&Value::Null)["allowed"], true);
         let mut leaving = slice("");
         leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        assert_eq!(ask(leaving)["allowed"], true);
+        assert_eq!(ask(&leaving)["allowed"], true);
     }
 
     #[test]
     fn an_invalid_slice_is_refused_with_its_rule() {
-        let response = ask(slice("8.8.0.0/16"));
+        let response = ask(&slice("8.8.0.0/16"));
         assert_eq!(response["allowed"], false);
         assert!(response["status"]["message"].as_str().unwrap().contains("spec.sliceSubnet"));
     }

@@ -1,7 +1,7 @@
 //! A Standby takes over.
 
 use harness::site::Site;
-use hub_controller::api::controller::{Cluster, VpnKeyRotation};
+use hub_controller::api::controller::{Cluster, ClusterSpec, VpnKeyRotation};
 use hub_controller::api::kind::{HubKind, MirroredKind};
 use hub_controller::api::naming::{DEREGISTER_FINALIZER, LEASE_NAME};
 use hub_controller::api::worker::WorkerSliceConfig;
@@ -210,7 +210,7 @@ async fn restarted(world: World) {
     again.decisions.until("it leads on", |it| it["decision"] == "fence" && it["open"] == true).await;
     assert!(again.decisions.named("standing").iter().any(|it| it["standing"] == "resume"));
     assert_eq!(again.decisions.named("mirror"), [] as [Value; 0]);
-    world.west().create(PROJECT_NAMESPACE, &Cluster::new("c9", Default::default())).await;
+    world.west().create(PROJECT_NAMESPACE, &Cluster::new("c9", ClusterSpec::default())).await;
     world.west().until_there::<Secret>(PROJECT_NAMESPACE, "kubeslice-worker-c9").await;
     again.stop().await;
 }

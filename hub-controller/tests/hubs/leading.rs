@@ -9,7 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Secret};
 use k8s_openapi::api::rbac::v1::Role as RbacRole;
 use kube::ResourceExt;
-use kube::api::ListParams;
+use kube::api::{ListParams, PostParams};
 use libtest_mimic::Trial;
 use serde_json::json;
 
@@ -93,15 +93,12 @@ async fn active(world: World) {
     let mut erased = east.get::<Cluster>(PROJECT_NAMESPACE, "c1").await.unwrap();
     erased.status = serde_json::from_value(json!({"secretName": "kubeslice-worker-c1"})).unwrap();
     let version = loop {
-        let answer =
-            east.api::<Cluster>(PROJECT_NAMESPACE).replace_status("c1", &Default::default(), &erased).await;
-        match answer {
-            Ok(written) => break written.resource_version(),
-            Err(_) => {
-                let fresh = east.get::<Cluster>(PROJECT_NAMESPACE, "c1").await.unwrap();
-                erased.metadata.resource_version = fresh.resource_version();
-            }
+        let api = east.api::<Cluster>(PROJECT_NAMESPACE);
+        if let Ok(written) = api.replace_status("c1", &PostParams::default(), &erased).await {
+            break written.resource_version();
         }
+        let fresh = east.get::<Cluster>(PROJECT_NAMESPACE, "c1").await.unwrap();
+        erased.metadata.resource_version = fresh.resource_version();
     };
     east.until::<Cluster>(PROJECT_NAMESPACE, "c1", "the declaration, again", |it| {
         it.resource_version() != version

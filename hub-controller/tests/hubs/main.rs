@@ -8,7 +8,8 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "tests; this target has a main of its own"
+    clippy::float_cmp,
+    reason = "tests, whose metrics are whole numbers; this target has a main of its own"
 )]
 
 #[cfg(feature = "crash-at-step")]

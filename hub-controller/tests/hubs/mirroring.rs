@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use harness::site::Site;
-use hub_controller::api::controller::{Cluster, SliceConfig};
+use hub_controller::api::controller::{Cluster, ClusterSpec, SliceConfig};
 use hub_controller::api::kind::{HubKind, MirroredKind};
 use hub_controller::api::naming::{DEREGISTER_FINALIZER, MIRRORED_ANNOTATION, TOKEN_SECRET_TYPE};
 use hub_controller::api::worker::{WorkerSliceConfig, WorkerSliceGateway};
@@ -233,7 +233,7 @@ async fn resync(world: World) {
         .await;
     world.west().delete::<WorkerSliceConfig>(PROJECT_NAMESPACE, "red-c2").await;
     // And one has no original.
-    let mut orphan = Cluster::new("orphan", Default::default());
+    let mut orphan = Cluster::new("orphan", ClusterSpec::default());
     orphan.annotations_mut().insert(MIRRORED_ANNOTATION.to_owned(), "somebody".to_owned());
     world.west().create(PROJECT_NAMESPACE, &orphan).await;
     world

@@ -18,7 +18,6 @@ use crate::api::open::Open;
     status = "ClusterStatus",
     derive = "PartialEq",
     derive = "Default",
-    printcolumn(name = "Secret", type_ = "string", json_path = ".status.secretName"),
     printcolumn(name = "Active", type_ = "string", json_path = ".status.activeController.identity")
 )]
 #[serde(rename_all = "camelCase")]

@@ -61,7 +61,7 @@ impl State {
             }
             match job.not_before {
                 Some(then) if then > now => {
-                    soonest = Some(soonest.map_or(then, |soonest: Instant| soonest.min(then)))
+                    soonest = Some(soonest.map_or(then, |soonest: Instant| soonest.min(then)));
                 }
                 _ => return Ok(key.clone()),
             }

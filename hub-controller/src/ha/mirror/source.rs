@@ -34,7 +34,7 @@ use crate::mutant::{self, Mutant};
 /// Objects per page of a list.
 const PAGE: u32 = 500;
 /// Longest that the lists of one kind may take.
-const LIST: Duration = Duration::from_secs(60);
+const LIST: Duration = Duration::from_mins(1);
 /// Pause after a failure; doubled up to the longest.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause after failures.
