@@ -15,6 +15,7 @@
 //! | [`local`] | two local control planes |
 //! | [`kind`] | two kind clusters |
 //! | [`agent`] | running pods without a kubelet |
+//! | [`link`] | links with faults between programs |
 //! | [`supervisor`] | who owns a pair, and for how long |
 //! | [`process`] | child processes that cannot outlive the harness |
 //! | [`entry`] | how an executable serves as its own helper |
@@ -28,6 +29,7 @@ pub mod failure;
 pub mod garage;
 pub mod history;
 pub mod kind;
+pub mod link;
 pub mod local;
 pub mod pair;
 pub mod process;

@@ -17,7 +17,8 @@ pub const AUDIT_POLICY: &str = include_str!("audit-policy.yaml");
 /// Controllers that are run. The others have nothing to do without nodes, or want what loopback addresses cannot
 /// give (they are refused in `EndpointSlices`).
 const CONTROLLERS: &str = "statefulset-controller,garbage-collector-controller,namespace-controller,\
-                           serviceaccount-controller,pod-garbage-collector-controller";
+                           serviceaccount-controller,serviceaccount-token-controller,\
+                           pod-garbage-collector-controller";
 
 /// Admission plugins that are off.
 ///
@@ -119,9 +120,13 @@ pub(super) fn kube_apiserver(layout: &Layout) -> Vec<OsString> {
 }
 
 /// The controllers that are needed, alone, each as the ServiceAccount that it is in a full cluster.
-pub(super) fn kube_controller_manager(kubeconfig: &Path) -> Vec<OsString> {
+///
+/// Token Secrets are filled with the site's own key: what one site issues means nothing to the other.
+pub(super) fn kube_controller_manager(layout: &Layout, kubeconfig: &Path) -> Vec<OsString> {
     let mut flags = Flags::default();
     flags.path("kubeconfig", kubeconfig);
+    flags.path("service-account-private-key-file", &layout.signing.private);
+    flags.path("root-ca-file", &layout.authority);
     flags.set("controllers", CONTROLLERS);
     flags.set("use-service-account-credentials", "true");
     flags.set("leader-elect", "false");
@@ -190,7 +195,7 @@ mod tests {
                 }
             }
         }
-        let controllers = kube_controller_manager(Path::new("/k"));
+        let controllers = kube_controller_manager(&layout(), Path::new("/k"));
         assert!(controllers.iter().any(|flag| flag == "--secure-port=0"));
     }
 
