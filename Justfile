@@ -17,6 +17,14 @@ cell filter *flags:
 steady runs *flags:
     cargo e2e --count {{runs}} --fail-fast --quiet --keep never {{flags}}
 
+# What a person would try first on two kind clusters; starts Docker where there is none, and builds the node image once.
+kind-smoke *flags:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    eval "$(kind-configs/docker.sh start)"
+    cargo onewriter image node
+    cargo e2e bootstrap federation_import scale_down annotations failover_promotion --provider kind {{flags}}
+
 # Operators with deliberate defects: each must be noticed by those who are to notice it.
 teeth *flags:
     cargo onewriter teeth {{flags}}

@@ -101,7 +101,8 @@ impl ControlPlane {
         objects.extend_from_slice(plan.objects);
         readiness::unless_ended(plan.site, &running, bootstrap::create(&admin, plan.site, &objects))
             .await??;
-        let arguments = arguments::kube_controller_manager(layout, &prepared.kubeconfigs[&Identity::Controllers]);
+        let arguments =
+            arguments::kube_controller_manager(layout, &prepared.kubeconfigs[&Identity::Controllers]);
         let program = &plan.binaries.kube_controller_manager;
         let kube_controller_manager =
             plan.revivable("kube-controller-manager", program, arguments, 300, &prepared.logs).await?;

@@ -104,6 +104,20 @@ impl Scene {
         gone.unwrap_or_else(|missed| panic!("{missed}"));
     }
 
+    /// Waits until the pod of a node has an address, and returns it.
+    pub async fn address(&self, site: Site, node: &str) -> String {
+        fn of(pod: &Pod) -> Option<&String> {
+            pod.status.as_ref()?.pod_ip.as_ref()
+        }
+        let pods: Api<Pod> = Api::namespaced(self.client(site), self.namespace());
+        let name = format!("{node}-0");
+        let has_one = |pod: Option<&Pod>| {
+            of(pod.ok_or("it does not exist")?).map(drop).ok_or_else(|| "it has no address".to_owned())
+        };
+        let pod = wait::until(site, pods, &name, format!("address of {name}"), LIMIT, has_one).await;
+        of(&pod.unwrap_or_else(|missed| panic!("{missed}")).unwrap()).unwrap().clone()
+    }
+
     /// Waits until the pod of a node is gone.
     pub async fn until_pod_gone(&self, site: Site, node: &str) {
         let pods: Api<Pod> = Api::namespaced(self.client(site), self.namespace());

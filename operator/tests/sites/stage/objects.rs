@@ -78,12 +78,6 @@ impl Scene {
         pods.get_opt(&format!("{node}-0")).await.unwrap()
     }
 
-    /// The address of the pod of a node.
-    pub async fn address(&self, site: Site, node: &str) -> String {
-        let pod = self.pod(site, node).await.expect("the pod is there");
-        pod.status.and_then(|status| status.pod_ip).expect("the pod has an address")
-    }
-
     /// Reasons and notes of all events that the operator told about the scene's objects.
     pub async fn events(&self, site: Site) -> Vec<(String, String)> {
         let events: Api<Event> = Api::namespaced(self.client(site), self.namespace());
