@@ -90,6 +90,7 @@ deny:
 generate:
     cargo run --quiet --package garage-operator -- crds --output-dir operator/deploy/crd
     cargo run --quiet --package garage-operator -- crds --webhooks --output-dir operator/deploy/webhook/crd
+    cargo run --quiet --package hub-controller -- crds --output-dir hub-controller/deploy/crd
     cargo onewriter schema history > docs/history.schema.json
     cargo onewriter document scenarios > docs/scenarios.md
     cargo onewriter document record > docs/record.md
