@@ -2,10 +2,10 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`source`] | lists and watches the Active, one task for each kind |
-//! | [`queue`] | what is to be written, at most one write per object at a time |
-//! | [`known`] | what the copies look like that are there |
-//! | [`writer`] | writes one copy |
+//! | `source` | lists and watches the Active, one task for each kind |
+//! | `queue` | what is to be written, at most one write per object at a time |
+//! | `known` | what the copies look like that are there |
+//! | `writer` | writes one copy |
 //!
 //! Everything that is written rests on the version of the copy that was seen last: a write that was overtaken is refused
 //! by the API server, also one that arrives late.
