@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`fault`] | what a link does, as a value |
 //! | [`proxy`] | the proxy |
-//! | [`pump`] | one direction of one connection |
+//! | `pump` | one direction of one connection |
 
 pub mod fault;
 pub mod proxy;
