@@ -24,7 +24,7 @@ fail() { say "$*"; exit 1; }
 # Whether the daemon at ADDRESS (empty: wherever the client looks) answers.
 answers() {
   local client=docker
-  command -v docker >/dev/null || client=$home/root/usr/bin/docker
+  command -v docker >/dev/null || client=$home/unpacked/usr/bin/docker
   [ -x "$(command -v "$client")" ] || return 1
   if [ -n "$1" ]; then "$client" -H "$1" info >/dev/null 2>&1; else "$client" info >/dev/null 2>&1; fi
 }
@@ -32,7 +32,7 @@ answers() {
 environment() {
   answers "" && return 0
   echo "export DOCKER_HOST=unix://$socket"
-  command -v docker >/dev/null || echo "export PATH=\"\$PATH:$home/root/usr/bin\""
+  command -v docker >/dev/null || echo "export PATH=\"\$PATH:$home/unpacked/usr/bin\""
 }
 
 # Downloads packages of another suite with a configuration of our own, and unpacks them; nothing is installed.
@@ -46,21 +46,21 @@ unpack() { # SUITE PACKAGE...
   (cd "$apt/archives" && apt-get "${options[@]}" download "$@")
   local package
   for package in "$apt"/archives/*.deb; do
-    dpkg-deb -x "$package" "$home/root.new"
-    dpkg-deb -W --showformat '${Package} ${Version}\n' "$package" >>"$home/root.new/packages"
+    dpkg-deb -x "$package" "$home/unpacked.new"
+    dpkg-deb -W --showformat '${Package} ${Version}\n' "$package" >>"$home/unpacked.new/packages"
   done
   rm -rf "$apt"
 }
 
 install_programs() {
-  [ -x "$home/root/usr/sbin/dockerd" ] && [ -x "$home/root/usr/sbin/runc" ] && return 0
+  [ -x "$home/unpacked/usr/sbin/dockerd" ] && [ -x "$home/unpacked/usr/sbin/runc" ] && return 0
   mirror=$(debian_mirror) && [ -e "$debian_keyring" ] ||
     fail "this needs Debian's package client with a mirror and Debian's keyring; install Docker as your system does it"
   say "fetching ${daemon_packages[*]} ($daemon_suite) and ${runtime_packages[*]} ($runtime_suite)"
-  rm -rf "$home/root.new" "$home/root"; mkdir -p "$home/root.new"
+  rm -rf "$home/unpacked.new" "$home/unpacked"; mkdir -p "$home/unpacked.new"
   unpack "$daemon_suite" "${daemon_packages[@]}"
   unpack "$runtime_suite" "${runtime_packages[@]}"
-  mv "$home/root.new" "$home/root"
+  mv "$home/unpacked.new" "$home/unpacked"
 }
 
 install_iptables() {
@@ -86,7 +86,7 @@ start() {
   install_programs; install_iptables
   rm -f "$home/docker.pid"
   say "starting dockerd; its log is $home/dockerd.log"
-  PATH=$home/root/usr/bin:$home/root/usr/sbin:$PATH setsid "$home/root/usr/sbin/dockerd" \
+  PATH=$home/unpacked/usr/bin:$home/unpacked/usr/sbin:$PATH setsid "$home/unpacked/usr/sbin/dockerd" \
     --host "unix://$socket" --data-root "$home/data" --exec-root "$home/run" --pidfile "$home/docker.pid" \
     --storage-driver overlay2 >"$home/dockerd.log" 2>&1 </dev/null 8>&- &
   local child=$! waited=0
