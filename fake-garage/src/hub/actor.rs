@@ -47,7 +47,7 @@ pub(super) struct Inner {
 }
 
 /// How long whoever looks at a mesh may work on what is due before others get their turn.
-const TURN: Duration = Duration::from_millis(2);
+const TURN: Duration = Duration::from_micros(200);
 
 /// What is due and not done after a turn stays due, up to so much; beyond it, time stands still for the mesh.
 const BACKLOG: Duration = Duration::from_millis(250);

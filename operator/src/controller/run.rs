@@ -135,13 +135,14 @@ where
     Some(ObjectRef::new(object.labels().get(label)?).within(&object.namespace()?))
 }
 
-/// What the nodes of each cluster were last woken for: its spec, the layout or a migration has changed. Any other status write of a
-/// cluster is no news to them.
+/// What the nodes of each cluster were last woken for: its spec, the layout or a migration has changed, or it goes. Any other
+/// status write of a cluster is no news to them.
 #[derive(Default)]
 struct SeenGenerations(Mutex<BTreeMap<String, News>>);
 
-/// Generation, layout version, phase of a factor migration, and whether the cluster drains.
-type News = (i64, i64, Option<String>, bool);
+/// Generation, layout version, phase of a factor migration, whether the cluster drains, and the resource version of one
+/// that is being deleted: its last event, by which its nodes become orphans, differs from the one before in nothing else.
+type News = (i64, i64, Option<String>, bool, Option<String>);
 
 impl SeenGenerations {
     fn is_new(&self, cluster: &GarageCluster) -> bool {
@@ -149,7 +150,8 @@ impl SeenGenerations {
         let layout = status.and_then(|status| status.layout_version).unwrap_or(0);
         let migration = status.and_then(|status| status.factor_migration.as_ref());
         let phase = migration.map(|migration| migration.phase.clone());
-        let news = (cluster.metadata.generation.unwrap_or(0), layout, phase, drains(cluster));
+        let ending = cluster.metadata.deletion_timestamp.as_ref().and_then(|_| cluster.resource_version());
+        let news = (cluster.metadata.generation.unwrap_or(0), layout, phase, drains(cluster), ending);
         let key = cluster.uid().unwrap_or_default();
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert(key, news.clone()) != Some(news)
@@ -228,4 +230,40 @@ fn after_error<K: Resource<DynamicType = ()>>(
     let failures = context.paces.failed(&key);
     warn!(object = %key, failures, error = %chain(error), "reconcile failed");
     Action::requeue(context.paces.jittered(context.settings.cadence.after_failures(failures), &key))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use k8s_openapi::jiff::Timestamp;
+
+    use super::SeenGenerations;
+    use crate::api::v1beta2::{GarageCluster, GarageClusterSpec};
+
+    fn cluster(resource_version: &str) -> GarageCluster {
+        let mut cluster = GarageCluster::new("garage", GarageClusterSpec::default());
+        cluster.metadata.uid = Some("c".to_owned());
+        cluster.metadata.resource_version = Some(resource_version.to_owned());
+        cluster
+    }
+
+    #[test]
+    fn another_status_write_of_a_cluster_is_no_news_to_its_nodes() {
+        let seen = SeenGenerations::default();
+        assert!(seen.is_new(&cluster("1")));
+        assert!(!seen.is_new(&cluster("2")));
+    }
+
+    #[test]
+    fn every_event_of_a_cluster_that_goes_is_news_to_its_nodes_the_last_one_too() {
+        let seen = SeenGenerations::default();
+        let going = |resource_version| {
+            let mut cluster = cluster(resource_version);
+            cluster.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+            cluster
+        };
+        assert!(seen.is_new(&going("1")));
+        assert!(seen.is_new(&going("2")));
+        assert!(!seen.is_new(&going("2")));
+    }
 }

@@ -24,8 +24,8 @@ use super::token::Token;
 const BODY_LIMIT: usize = 10 * 1024 * 1024;
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long a connection that is not used is kept.
-const KEEP: Duration = Duration::from_secs(90);
+/// How long a connection that is not used is kept: each costs tens of kilobytes, and there is one for every node.
+const KEEP: Duration = Duration::from_secs(15);
 /// What the operator calls itself.
 const USER_AGENT: &str = concat!("garage-operator/", env!("CARGO_PKG_VERSION"));
 
@@ -86,6 +86,7 @@ impl Http {
         let plain = reqwest::Client::builder()
             .timeout(Deadlines::default().write)
             .connect_timeout(CONNECT)
+            .pool_idle_timeout(KEEP)
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(USER_AGENT)
             .build()

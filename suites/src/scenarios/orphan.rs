@@ -1,7 +1,7 @@
 //! A node whose GarageCluster is gone, because a person took its finalizer away.
 //!
-//! Stimulus: the cluster is deleted, its dependents are let go, its finalizer is removed by hand. Ends on: the node out of
-//! the layout, then gone; on a Follower only after the writer has removed the role.
+//! Stimulus: the cluster is deleted, its dependents are let go, its finalizer is removed by hand, and the node is deleted. Ends
+//! on: the node out of the layout, then gone; on a Follower only after the writer has removed the role.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -57,6 +57,8 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         let stagings = json!({"caller": "east", "method": "POST", "path": "/v2/UpdateClusterLayout"});
         let held = world.rule(&stagings, 0, &json!({"kind": "answer", "status": 503})).await?;
         orphan(&world).await?;
+        // The operator may have marked the node before its cluster was gone, or not: then it is an orphan that stays.
+        world.delete_node(EAST, node).await?;
         let before = world.writes_of(EAST)?;
         world.end_rule(held).await?;
         if world.follows() {

@@ -38,6 +38,9 @@ pub async fn reconcile(node: Arc<GarageNode>, context: Arc<Context>) -> Result<A
         return Ok(Action::await_change());
     };
     let cluster = cluster_of(&context, &node).await?;
+    if cluster.is_none() {
+        orphan::forget_cluster(&context, &node);
+    }
     if node.metadata.deletion_timestamp.is_some() {
         return deletion::finalize(&context, &node, cluster.as_ref()).await;
     }

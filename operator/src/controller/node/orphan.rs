@@ -17,13 +17,16 @@ use crate::garage::{AdminClient, AdminError};
 use crate::guard::{ClusterKey, LayoutAuthority, LayoutOperation, RoleDecision};
 use crate::mutant::{self, Mutant};
 
+/// Takes back the gauge of a cluster that is gone: whoever took its finalizer away by hand left it behind.
+pub(super) fn forget_cluster(context: &Context, node: &GarageNode) {
+    let gone = ClusterKey::new(node.namespace().unwrap_or_default(), &node.spec.cluster_ref.name);
+    context.metrics.site_role(&gone.to_string(), None);
+}
+
 /// Takes the role out of the layout through the recorded endpoint, if the recorded role allows it.
 pub(super) async fn advance(context: &Context, node: &GarageNode) -> Result<Observation, ReconcileError> {
     let status = node.status.clone().unwrap_or_default();
     let namespace = node.namespace().unwrap_or_default();
-    // Whoever took its finalizer away left the gauge behind.
-    let gone = ClusterKey::new(namespace.as_str(), &node.spec.cluster_ref.name);
-    context.metrics.site_role(&gone.to_string(), None);
     let Some(id) = identity(node).filter(|_| status.in_layout) else {
         return Ok(Observation::draining(Drain::PreparedNotInLayout));
     };
