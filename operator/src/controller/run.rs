@@ -10,10 +10,9 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::NamespaceResourceScope;
-use kube::runtime::Controller;
 use kube::runtime::controller::{self, Action, Config};
-use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher;
+use kube::runtime::reflector::{self, ObjectRef};
+use kube::runtime::{Controller, WatchStreamExt as _, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -54,8 +53,8 @@ pub struct Shared {
 pub async fn run_scope(shared: Shared, namespace: Option<String>, stop: CancellationToken) {
     let api = Scope { client: shared.client.clone(), namespace };
     let config = Config::default().concurrency(shared.settings.concurrency);
-    let clusters = Controller::new(api.of::<GarageCluster>(), watcher::Config::default());
-    let nodes = Controller::new(api.of::<GarageNode>(), watcher::Config::default());
+    let clusters = controller_of(api.of::<GarageCluster>());
+    let nodes = controller_of(api.of::<GarageNode>());
     let context = Arc::new(Context {
         events: Events::new(shared.client.clone()),
         client: shared.client,
@@ -95,6 +94,17 @@ impl Scope {
             None => Api::all(self.client.clone()),
         }
     }
+}
+
+/// A controller that keeps its objects without `managedFields`: nothing here reads them, and they are most of an object.
+fn controller_of<K>(api: Api<K>) -> Controller<K>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    let (store, writer) = reflector::store();
+    let events =
+        watcher(api, watcher::Config::default()).modify(|object: &mut K| object.managed_fields_mut().clear());
+    Controller::for_stream(events.reflect(writer).applied_objects(), store)
 }
 
 fn ours() -> watcher::Config {
