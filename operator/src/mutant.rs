@@ -1,6 +1,7 @@
 //! Deliberate defects, one of which a build with the feature `mutants` can be given at start: they prove that the harness
 //! notices them. Without the feature every question here is answered "no" when the program is compiled.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::api::layout::LayoutSiteRole;
@@ -33,6 +34,14 @@ pub enum Mutant {
     NoCheckRevertClusterLayout,
     /// `ClusterLayoutSkipDeadNodes`: the permit is not checked again at the call.
     NoCheckClusterLayoutSkipDeadNodes,
+    /// `UpdateClusterLayout`: a path does not look at the role before it does anything.
+    NoLookUpdateClusterLayout,
+    /// `UpdateClusterLayoutWithParams`: a path does not look at the role before it does anything.
+    NoLookUpdateClusterLayoutWithParams,
+    /// `RevertClusterLayout`: a path does not look at the role before it does anything.
+    NoLookRevertClusterLayout,
+    /// `ClusterLayoutSkipDeadNodes`: a path does not look at the role before it does anything.
+    NoLookClusterLayoutSkipDeadNodes,
     /// `UpdateClusterLayout`: no layer of the guard stands in the way.
     NoGuardUpdateClusterLayout,
     /// `UpdateClusterLayoutWithParams`: no layer of the guard stands in the way.
@@ -55,6 +64,8 @@ pub enum Mutant {
     FollowerImports,
     /// A refused annotation stays, and fires after a promotion.
     AnnotationLeft,
+    /// A refused annotation is consumed, and carried out once this site is the Writer.
+    AnnotationRemembered,
     /// A Follower carries out revert-layout and skip-dead-nodes.
     AnnotationExecuted,
     /// A Follower's node is released while it still has its role.
@@ -87,6 +98,8 @@ pub enum Mutant {
     ReplicationChangeSilent,
     /// A Follower does not list stale gateway roles.
     TombstonesNotListed,
+    /// A removal of a stale gateway role that failed is not tried again.
+    UpkeepGivenUp,
     /// Awaiting the writer makes a GarageCluster unready.
     AwaitingUnready,
     /// A refused annotation gives no event.
@@ -149,6 +162,7 @@ pub enum Layer {
 impl Mutant {
     /// The layers that it takes away, and of which write.
     fn takes_away(self) -> Option<(&'static [Layer], LayoutOperation)> {
+        const LOOK: &[Layer] = &[Layer::Before];
         const ASKING: &[Layer] = &[Layer::Asking];
         const CALL: &[Layer] = &[Layer::Call];
         const ALL: &[Layer] = &[Layer::Asking, Layer::Call, Layer::Before];
@@ -169,6 +183,12 @@ impl Mutant {
             Self::NoCheckApplyStagedLayoutChanges => (CALL, LayoutOperation::ApplyStagedLayoutChanges),
             Self::NoCheckRevertClusterLayout => (CALL, LayoutOperation::RevertClusterLayout),
             Self::NoCheckClusterLayoutSkipDeadNodes => (CALL, LayoutOperation::ClusterLayoutSkipDeadNodes),
+            Self::NoLookUpdateClusterLayout => (LOOK, LayoutOperation::UpdateClusterLayout),
+            Self::NoLookUpdateClusterLayoutWithParams => {
+                (LOOK, LayoutOperation::UpdateClusterLayoutWithParams)
+            }
+            Self::NoLookRevertClusterLayout => (LOOK, LayoutOperation::RevertClusterLayout),
+            Self::NoLookClusterLayoutSkipDeadNodes => (LOOK, LayoutOperation::ClusterLayoutSkipDeadNodes),
             Self::NoGuardUpdateClusterLayout => (ALL, LayoutOperation::UpdateClusterLayout),
             Self::NoGuardUpdateClusterLayoutWithParams => {
                 (ALL, LayoutOperation::UpdateClusterLayoutWithParams)
@@ -192,14 +212,28 @@ pub fn is(mutant: Mutant) -> bool {
 /// Whether this layer is missing for this write.
 #[inline]
 pub fn lacks(layer: Layer, operation: LayoutOperation) -> bool {
-    let taken = active().and_then(Mutant::takes_away);
-    taken.is_some_and(|(layers, of)| of == operation && layers.contains(&layer))
+    let Some((layers, of)) = active().and_then(Mutant::takes_away) else { return false };
+    let unguarded = layers.len() > 1;
+    layers.contains(&layer) && (of == operation || (unguarded && meets(of, layer, operation)))
 }
 
-/// Whether a path does not look at the role before it does anything.
+/// Whether who makes the write `of` meets this layer of another one on the way: a path looks at the role for its first
+/// write, and what is applied without its version is applied with it in the end.
+fn meets(of: LayoutOperation, layer: Layer, operation: LayoutOperation) -> bool {
+    match layer {
+        Layer::Before => true,
+        Layer::Asking => false,
+        Layer::Call => {
+            let applies = (LayoutOperation::ApplyStagedLayoutChanges, LayoutOperation::ApplyClusterLayout);
+            (of, operation) == applies
+        }
+    }
+}
+
+/// Whether a Follower goes about this write like a Writer: no layer of its guard is left.
 #[inline]
-pub fn rushes() -> bool {
-    LayoutOperation::ALL.into_iter().any(|operation| lacks(Layer::Before, operation))
+pub fn is_unguarded(operation: LayoutOperation) -> bool {
+    [Layer::Before, Layer::Asking, Layer::Call].into_iter().all(|layer| lacks(layer, operation))
 }
 
 /// Whether the guard is out of force for a defect that does as a Follower what only a Writer may.
@@ -227,7 +261,6 @@ pub fn remembered(_: &str, role: Option<LayoutSiteRole>) -> Option<LayoutSiteRol
 /// The role of a cluster, or the one that a defect remembers from earlier.
 #[cfg(feature = "mutants")]
 pub fn remembered(cluster: &str, role: Option<LayoutSiteRole>) -> Option<LayoutSiteRole> {
-    use std::collections::BTreeMap;
     use std::sync::{Mutex, PoisonError};
     static ROLES: Mutex<BTreeMap<String, Option<LayoutSiteRole>>> = Mutex::new(BTreeMap::new());
     let follows = role == Some(LayoutSiteRole::Follower);
@@ -241,6 +274,33 @@ pub fn remembered(cluster: &str, role: Option<LayoutSiteRole>) -> Option<LayoutS
         return *roles.entry(cluster.to_owned()).or_insert(role);
     }
     roles.get(cluster).copied().unwrap_or(role)
+}
+
+/// The annotations that a defect remembers of a cluster that was a Follower when they were refused.
+#[cfg(not(feature = "mutants"))]
+#[inline]
+pub fn recalled(_: &str, _follows: bool, _: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    BTreeMap::new()
+}
+
+/// The annotations that a defect remembers of a cluster that was a Follower when they were refused.
+#[cfg(feature = "mutants")]
+pub fn recalled(
+    cluster: &str,
+    follows: bool,
+    present: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    use std::sync::{Mutex, PoisonError};
+    static REFUSED: Mutex<BTreeMap<String, BTreeMap<String, String>>> = Mutex::new(BTreeMap::new());
+    if !is(Mutant::AnnotationRemembered) {
+        return BTreeMap::new();
+    }
+    let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if follows {
+        refused.entry(cluster.to_owned()).or_default().extend(present.clone());
+        return BTreeMap::new();
+    }
+    refused.remove(cluster).unwrap_or_default()
 }
 
 static STAGINGS: AtomicU64 = AtomicU64::new(0);
@@ -306,12 +366,22 @@ mod tests {
     }
 
     #[test]
+    fn every_defect_is_in_the_table_of_those_who_must_notice_it() {
+        let table = include_str!("../../suites/teeth.toml");
+        for mutant in Mutant::value_variants() {
+            let name = mutant.to_possible_value().map(|value| value.get_name().to_owned());
+            let entry = format!("name = \"{}\"", name.unwrap_or_default());
+            assert!(table.lines().any(|line| line == entry), "{entry} is not in teeth.toml");
+        }
+    }
+
+    #[test]
     fn every_layer_of_every_write_can_be_taken_away() {
         let taken: BTreeSet<String> = Mutant::value_variants()
             .iter()
             .filter_map(|mutant| mutant.takes_away())
             .map(|(layers, operation)| format!("{layers:?} {operation}"))
             .collect();
-        assert_eq!(taken.len(), 18);
+        assert_eq!(taken.len(), 22);
     }
 }

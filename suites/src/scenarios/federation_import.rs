@@ -9,6 +9,7 @@ use harness::failure::Failure;
 use harness::garage::stage::Stage;
 use harness::garage::system::Garage;
 use harness::scenario::{Cell, Scenario, Scope};
+use serde_json::json;
 
 use crate::fixture::cluster::Cluster;
 use crate::world::{EAST, WEST, World, declared};
@@ -41,6 +42,11 @@ fn cells() -> Vec<Cell> {
                 &["matrix-import", "d2-external", "e2e-writer-assigns"],
             )
             .claims("it connects its nodes to the other site all the same", &["matrix-connect"]),
+        // A Writer does take them over: `field_bugs/imported-tags`.
+        Cell::subject(NAME, "apart").with(EAST, "Follower").with(WEST, "Writer").claims(
+            "roles that the Follower reads from the other site before gossip brings them are not taken over",
+            &["matrix-import", "fact-zero-writes"],
+        ),
         Cell::control(NAME, "absent").with(EAST, "Absent").with(WEST, "Follower").claims(
             "a site without the field assigns the declared roles like a Writer and shows no trace",
             &["compat-absent"],
@@ -51,6 +57,9 @@ fn cells() -> Vec<Cell> {
 fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, Result<(), Failure>> {
     async move {
         let world = World::new(scope, stage, cell);
+        if cell.name == "apart" {
+            return apart(&world).await;
+        }
         let east = Cluster::manual(world.role(EAST)).factor(2);
         let west = Cluster::manual(world.role(WEST)).factor(2);
         let (at_east, at_west) =
@@ -69,4 +78,26 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         world.holds_roles(WEST, &at_west, 4).await
     }
     .boxed()
+}
+
+/// The sites do not see each other while the writer makes the first layout: the other one can read it there all the same.
+async fn apart(world: &World<'_>) -> Result<(), Failure> {
+    let stagings = json!({"caller": "west", "method": "POST", "path": "/v2/UpdateClusterLayout"});
+    let held = world.rule(&stagings, 0, &json!({"kind": "answer", "status": 503})).await?;
+    let (east, west) = (Cluster::manual(world.role(EAST)), Cluster::manual(world.role(WEST)));
+    let (at_east, at_west) = futures::try_join!(world.start(EAST, &east, 1), world.start(WEST, &west, 1))?;
+    world.partition().await?;
+    world.end_rule(held).await?;
+    world.in_layout(WEST, &at_west).await?;
+
+    world.condition(EAST, "AwaitingLayoutWriter", "True", "NodesWithoutRole").await?;
+    world.reconciles(EAST, &at_east).await?;
+    world.stays_quiet(EAST, &at_east).await?;
+    world.holds_roles(EAST, &at_east, 0).await?;
+
+    world.heal().await?;
+    world.declare_nodes(WEST, &at_east).await?;
+    world.in_layout(EAST, &at_east).await?;
+    world.condition(EAST, "AwaitingLayoutWriter", "False", "NothingPending").await?;
+    world.holds_roles(EAST, &at_east, 2).await
 }

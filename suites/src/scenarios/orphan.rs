@@ -1,7 +1,7 @@
 //! A node whose GarageCluster is gone, because a person took its finalizer away.
 //!
-//! Stimulus: the cluster is deleted, its dependents are let go, its finalizer is removed by hand, and the node is deleted. Ends
-//! on: the node out of the layout, then gone; on a Follower only after the writer has removed the role.
+//! Stimulus: the cluster is deleted, its Services are let go, its finalizer is removed by hand. Ends on: the node out of
+//! the layout, then gone; on a Follower only after the writer has removed the role.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -9,8 +9,9 @@ use harness::failure::Failure;
 use harness::garage::stage::Stage;
 use harness::garage::system::Garage;
 use harness::scenario::{Cell, Scenario, Scope};
-use kube::ResourceExt as _;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use k8s_openapi::api::core::v1::Service;
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
 use crate::fixture::CLUSTER;
@@ -56,9 +57,7 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         // The node is to be an orphan before anything has been done about its role.
         let stagings = json!({"caller": "east", "method": "POST", "path": "/v2/UpdateClusterLayout"});
         let held = world.rule(&stagings, 0, &json!({"kind": "answer", "status": 503})).await?;
-        orphan(&world).await?;
-        // The operator may have marked the node before its cluster was gone, or not: then it is an orphan that stays.
-        world.delete_node(EAST, node).await?;
+        orphan(&world, node).await?;
         let before = world.writes_of(EAST)?;
         world.end_rule(held).await?;
         if world.follows() {
@@ -74,23 +73,25 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
     .boxed()
 }
 
-/// A person deletes the cluster without what belongs to it, and takes its finalizer away.
-async fn orphan(world: &World<'_>) -> Result<(), Failure> {
-    world.step(format!("delete GarageCluster {CLUSTER} alone and take its finalizer away on {EAST}"));
-    let api = world.clusters(EAST);
-    let alone = DeleteParams {
-        propagation_policy: Some(kube::api::PropagationPolicy::Orphan),
-        ..DeleteParams::default()
-    };
-    let failed = |error| Failure::harness(EAST, "orphan the GarageNodes", error);
-    api.delete(CLUSTER, &alone).await.map_err(failed)?;
-    let let_go = |object: Option<&kube::api::DynamicObject>| {
+/// A person deletes the cluster, keeps the Services through which the node is asked, and takes the cluster's finalizer away.
+async fn orphan(world: &World<'_>, node: &str) -> Result<(), Failure> {
+    world.delete_cluster(EAST).await?;
+    // From then on no pass of the operator makes a Service a dependent again.
+    let asked_to_go = |object: Option<&DynamicObject>| {
         let object = object.ok_or("it does not exist")?;
-        let holds = object.finalizers().iter().any(|finalizer| finalizer == "orphan");
-        if holds { Err("its dependents are not let go yet".to_owned()) } else { Ok(()) }
+        object.metadata.deletion_timestamp.as_ref().map(drop).ok_or_else(|| "it is to stay".to_owned())
     };
-    world.cluster_until(EAST, format!("GarageCluster {CLUSTER} without dependents"), let_go).await?;
-    let patch = json!({"metadata": {"finalizers": null}});
-    api.patch(CLUSTER, &PatchParams::default(), &Patch::Merge(patch)).await.map_err(failed)?;
+    world.node_until(EAST, node, format!("GarageNode {node} that is asked to go"), asked_to_go).await?;
+    world.step(format!(
+        "let the Services go and take the finalizer of GarageCluster {CLUSTER} away on {EAST}"
+    ));
+    let failed = |error| Failure::harness(EAST, "orphan the GarageNode", error);
+    let services: Api<Service> = Api::namespaced(world.scope.client(EAST), &world.scope.namespace);
+    for service in services.list(&ListParams::default()).await.map_err(failed)? {
+        let free = Patch::Merge(json!({"metadata": {"ownerReferences": null}}));
+        services.patch(&service.name_any(), &PatchParams::default(), &free).await.map_err(failed)?;
+    }
+    let unheld = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    world.clusters(EAST).patch(CLUSTER, &PatchParams::default(), &unheld).await.map_err(failed)?;
     world.cluster_gone(EAST).await
 }

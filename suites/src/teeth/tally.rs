@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use harness::checks::Severity;
 use harness::report::{Exit, Verdict};
 use serde::Serialize;
 
@@ -19,7 +20,7 @@ pub struct Row {
     /// What became of it.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Every check that found something in its run.
+    /// Every check that was violated in its run.
     pub checks: BTreeSet<String>,
     /// Name of its run.
     pub run: String,
@@ -31,7 +32,8 @@ impl Row {
     /// The row of `mutant`, whose run ended with `verdict`.
     #[must_use]
     pub fn of(mutant: &Mutant, verdict: &Verdict, duration_ms: u64) -> Self {
-        let checks = verdict.findings().map(|(check, _)| check.to_owned()).collect();
+        let violated = verdict.findings().filter(|(_, finding)| finding.severity == Severity::Violation);
+        let checks = violated.map(|(check, _)| check.to_owned()).collect();
         Self {
             mutant: mutant.name.clone(),
             defect: mutant.defect.clone(),

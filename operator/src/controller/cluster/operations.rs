@@ -49,7 +49,10 @@ pub(super) async fn handle(
     authority: &LayoutAuthority,
 ) -> Result<(), ReconcileError> {
     let follows = authority.decision().effective() == LayoutSiteRole::Follower;
-    for operation in requested(cluster.annotations()) {
+    let key = authority.decision().cluster().to_string();
+    let mut asked = mutant::recalled(&key, follows, cluster.annotations());
+    asked.extend(cluster.annotations().clone());
+    for operation in requested(&asked) {
         let ending = match operation.write() {
             Some(write) if follows && !defiant(&operation) => {
                 refuse(context, cluster, authority, &operation, write).await
@@ -69,7 +72,7 @@ pub(super) async fn handle(
 fn defiant(operation: &Requested) -> bool {
     match operation {
         Requested::PurgeClusterLayout { .. } => mutant::is(Mutant::PurgeOnFollower),
-        _ => mutant::is(Mutant::AnnotationExecuted) || mutant::rushes(),
+        _ => mutant::is(Mutant::AnnotationExecuted) || operation.write().is_some_and(mutant::is_unguarded),
     }
 }
 
