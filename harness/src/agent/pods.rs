@@ -152,6 +152,15 @@ impl Context {
         Api::namespaced(self.client.0.clone(), &pod.namespace().unwrap_or_default())
     }
 
+    /// Whether the API server has no such pod any more.
+    pub(super) async fn is_gone(&self, name: &PodName, uid: &str) -> Result<bool, RuntimeError> {
+        let pods: Api<Pod> = Api::namespaced(self.client.0.clone(), &name.namespace);
+        match pods.get_metadata_opt(&name.pod).await {
+            Ok(found) => Ok(found.and_then(|pod| pod.metadata.uid).is_none_or(|found| found != uid)),
+            Err(error) => Err(RuntimeError { action: "look for", pod: name.clone(), source: error.into() }),
+        }
+    }
+
     /// Whether the pod is this agent's. One without a node becomes so, unless something holds it back.
     async fn may_have(&self, pod: &Pod) -> Result<bool, PodError> {
         let own = node::name(self.site);

@@ -111,7 +111,12 @@ pub(super) async fn publish(
                     }
                 }
             }
-            if let Err(error) = contexts.at(site).running.sweep(|| watched.at(site).pods.state()).await {
+            let (context, pods) = (contexts.at(site), &watched.at(site).pods);
+            let is_gone = |name, uid: String| {
+                let context = Arc::clone(context);
+                async move { context.is_gone(&name, &uid).await }
+            };
+            if let Err(error) = context.running.sweep(|| pods.state(), is_gone).await {
                 complete = false;
                 tracing::warn!(%site, error = chain(&error), "the process of a pod that is gone cannot be ended");
             }

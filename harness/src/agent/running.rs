@@ -63,18 +63,30 @@ impl Running {
     }
 
     /// Ends the processes of pods that are gone: those that were deleted without grace, or while no watch ran.
-    /// `present` is asked once no other start or end is under way.
-    pub async fn sweep(&self, present: impl Fn() -> Vec<Arc<Pod>>) -> Result<(), RuntimeError> {
+    ///
+    /// `present` is asked once no other start or end is under way. It may be behind the watch by which a pod was started, so
+    /// `is_gone` is asked about each pod that it does not have.
+    pub async fn sweep<F>(
+        &self,
+        present: impl Fn() -> Vec<Arc<Pod>>,
+        is_gone: impl Fn(PodName, String) -> F,
+    ) -> Result<(), RuntimeError>
+    where
+        F: Future<Output = Result<bool, RuntimeError>>,
+    {
         let mut uids = self.uids.lock().await;
         let present = present();
         let present: BTreeSet<&str> = present.iter().filter_map(|pod| pod.metadata.uid.as_deref()).collect();
-        let gone = uids.iter().filter(|(_, (uid, _))| !present.contains(uid.as_str()));
-        let gone: Vec<(PodName, String)> = gone.map(|(name, (uid, _))| (name.clone(), uid.clone())).collect();
+        let absent = uids.iter().filter(|(_, (uid, _))| !present.contains(uid.as_str()));
+        let absent: Vec<(PodName, String)> =
+            absent.map(|(name, (uid, _))| (name.clone(), uid.clone())).collect();
         let mut ended = self.ended.lock().await;
-        for (name, uid) in gone {
-            self.runtime.stop(name.clone()).await?;
-            uids.remove(&name);
-            ended.insert(uid);
+        for (name, uid) in absent {
+            if is_gone(name.clone(), uid.clone()).await? {
+                self.runtime.stop(name.clone()).await?;
+                uids.remove(&name);
+                ended.insert(uid);
+            }
         }
         Ok(())
     }
@@ -120,6 +132,10 @@ pub(super) mod tests {
         uids.iter().map(pod).map(Arc::new).collect()
     }
 
+    async fn gone(_: PodName, _: String) -> Result<bool, RuntimeError> {
+        Ok(true)
+    }
+
     #[tokio::test]
     async fn a_successor_starts_when_its_predecessor_has_ended() {
         let runtime = Arc::new(Noting::default());
@@ -140,11 +156,19 @@ pub(super) mod tests {
         let runtime = Arc::new(Noting::default());
         let running = Running::new(runtime.clone());
         running.start(start("one")).await.unwrap();
-        running.sweep(|| present(&["one"])).await.unwrap();
+        running.sweep(|| present(&["one"]), gone).await.unwrap();
         assert!(running.has(&name(), "one").await);
-        running.sweep(|| present(&["another"])).await.unwrap();
+        running.sweep(|| present(&["another"]), gone).await.unwrap();
         assert!(!running.has(&name(), "one").await);
         assert_eq!(runtime.0.lock().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_was_started_before_the_other_watch_knew_it_keeps_its_process() {
+        let running = Running::new(Arc::new(Noting::default()));
+        running.start(start("one")).await.unwrap();
+        running.sweep(|| present(&[]), async |_, _| Ok(false)).await.unwrap();
+        assert!(running.has(&name(), "one").await);
     }
 
     #[tokio::test]
@@ -152,7 +176,7 @@ pub(super) mod tests {
         let noting = Arc::new(Noting::default());
         let running = Running::new(noting.clone());
         running.start(start("a")).await.unwrap();
-        running.sweep(|| present(&[])).await.unwrap();
+        running.sweep(|| present(&[]), gone).await.unwrap();
         running.stop(&name(), "a").await.unwrap();
         let stops = noting.0.lock().unwrap().iter().filter(|note| note.starts_with("stop")).count();
         assert_eq!(stops, 1);
