@@ -74,10 +74,7 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         west_sees(&world, version).await?;
 
         let east_is_kept = keep_from_writing(&world, "east").await?;
-        // It may write as soon as it can, before anybody asks it to.
-        let before = world.count_of(WEST, APPLY)?;
-        world.end_rule(west_is_kept).await?;
-        west_writes(&world, version, before).await?;
+        west_writes(&world, version, west_is_kept).await?;
         world.holds_version(EAST, &nodes[0], version + 1).await?;
         restart(&world, EAST).await?;
         world.reconciles(EAST, &nodes).await?;
@@ -131,14 +128,16 @@ async fn west_sees(world: &World<'_>, version: u64) -> Result<(), Failure> {
     world.condition(WEST, "ForeignLayoutWriter", "True", "UnknownLayoutVersion").await.map(drop)
 }
 
-/// The old writer makes a version after `version`; it had applied `before` of them while it could.
-async fn west_writes(world: &World<'_>, version: u64, before: usize) -> Result<(), Failure> {
+/// The old writer makes a version after `version` as soon as it is let: for what it wanted all along, or for its new tag.
+async fn west_writes(world: &World<'_>, version: u64, west_is_kept: Rule) -> Result<(), Failure> {
+    let before = world.count_of(WEST, APPLY)?;
     world.change(WEST, &json!({"storage": {"tags": ["again"]}})).await?;
+    world.end_rule(west_is_kept).await?;
     world
         .cluster_field(WEST, "/status/layoutVersion", "a version of its own", |seen| {
             seen.and_then(Value::as_u64).is_some_and(|seen| seen > version)
         })
         .await?;
     let after = world.count_of(WEST, APPLY)?;
-    world.claim(WEST, "the returned writer writes", after > before, || format!("{after} versions applied"))
+    world.claim(WEST, "the returned writer writes", after > before, || format!("{after} applies"))
 }
