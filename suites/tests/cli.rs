@@ -87,7 +87,12 @@ fn a_dry_run_starts_nothing() {
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
         plan["cells"],
-        json!(["federation_import/writer", "federation_import/follower", "federation_import/absent"])
+        json!([
+            "federation_import/writer",
+            "federation_import/follower",
+            "federation_import/apart",
+            "federation_import/absent"
+        ])
     );
     assert_eq!(std::fs::read_dir(state.path()).unwrap().count(), 0, "nothing was made");
 }

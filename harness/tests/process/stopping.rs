@@ -93,6 +93,11 @@ async fn dropped_launch(launcher: Launcher, folder: TempDir) {
 
 async fn marked(launcher: Launcher, folder: TempDir) {
     let child = launcher.launch(shell(folder.path(), "marked", "exec sleep 60")).await.unwrap();
+    // While a process becomes another program it has no environment.
+    let comm = format!("/proc/{}/comm", child.pid());
+    while std::fs::read_to_string(&comm).unwrap().trim() != "sleep" {
+        tokio::task::yield_now().await;
+    }
     let marker = Marker { id: "process-test".into(), folder: folder.path().into() };
     let pids: Vec<i32> = marker.carriers().unwrap().iter().map(|process| process.pid).collect();
     assert_eq!(pids, [child.pid()]);
