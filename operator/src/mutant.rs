@@ -2,7 +2,7 @@
 //! notices them. Without the feature every question here is answered "no" when the program is compiled.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::api::layout::LayoutSiteRole;
 use crate::guard::LayoutOperation;
@@ -132,7 +132,7 @@ pub enum Mutant {
     BlindSecondApply,
     /// Tags of a declaration are not in the role.
     TagsLost,
-    /// Every second role that is staged has another tag.
+    /// Every second role that is staged has another capacity.
     RoleFlaps,
     /// Everything is looked at again at once.
     RetryStorm,
@@ -304,6 +304,7 @@ pub fn recalled(
 }
 
 static STAGINGS: AtomicU64 = AtomicU64::new(0);
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
 /// A role was staged.
 #[inline]
@@ -311,6 +312,20 @@ pub fn staged() {
     if is(Mutant::RoleFlaps) {
         STAGINGS.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// Layout upkeep failed.
+#[inline]
+pub fn failed() {
+    if is(Mutant::UpkeepGivenUp) {
+        GIVEN_UP.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether layout upkeep that failed once is not tried again.
+#[inline]
+pub fn has_given_up() -> bool {
+    is(Mutant::UpkeepGivenUp) && GIVEN_UP.load(Ordering::Relaxed)
 }
 
 /// Changes with every staging.

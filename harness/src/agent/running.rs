@@ -65,7 +65,7 @@ impl Running {
     /// Ends the processes of pods that are gone: those that were deleted without grace, or while no watch ran.
     ///
     /// `present` is asked once no other start or end is under way. It may be behind the watch by which a pod was started, so
-    /// `is_gone` is asked about each pod that it does not have.
+    /// `is_gone` is asked about each pod that it does not have; nobody waits for that answer but the sweep.
     pub async fn sweep<F>(
         &self,
         present: impl Fn() -> Vec<Arc<Pod>>,
@@ -74,21 +74,21 @@ impl Running {
     where
         F: Future<Output = Result<bool, RuntimeError>>,
     {
-        let mut uids = self.uids.lock().await;
-        let present = present();
-        let present: BTreeSet<&str> = present.iter().filter_map(|pod| pod.metadata.uid.as_deref()).collect();
-        let absent = uids.iter().filter(|(_, (uid, _))| !present.contains(uid.as_str()));
-        let absent: Vec<(PodName, String)> =
-            absent.map(|(name, (uid, _))| (name.clone(), uid.clone())).collect();
-        let mut ended = self.ended.lock().await;
-        for (name, uid) in absent {
+        for (name, uid) in self.absent(present).await {
             if is_gone(name.clone(), uid.clone()).await? {
-                self.runtime.stop(name.clone()).await?;
-                uids.remove(&name);
-                ended.insert(uid);
+                self.stop(&name, &uid).await?;
             }
         }
         Ok(())
+    }
+
+    /// Pods with a process that `present` does not have.
+    async fn absent(&self, present: impl Fn() -> Vec<Arc<Pod>>) -> Vec<(PodName, String)> {
+        let uids = self.uids.lock().await;
+        let present = present();
+        let present: BTreeSet<&str> = present.iter().filter_map(|pod| pod.metadata.uid.as_deref()).collect();
+        let absent = uids.iter().filter(|(_, (uid, _))| !present.contains(uid.as_str()));
+        absent.map(|(name, (uid, _))| (name.clone(), uid.clone())).collect()
     }
 }
 

@@ -134,7 +134,7 @@ pub fn wanted_role(
 ) -> Result<WantedRole, InvalidQuantity> {
     let capacity = match (&node.spec.capacity, node.spec.gateway) {
         (_, true) | (None, false) => None,
-        (Some(quantity), false) => Some(quantity.bytes()?),
+        (Some(quantity), false) => Some(quantity.bytes()? + mutant::turn()),
     };
     Ok(WantedRole {
         id: id.to_ascii_lowercase(),
@@ -151,9 +151,6 @@ fn tags(cluster: &GarageCluster, node: &GarageNode) -> Vec<String> {
         format!("cluster-uid:{}", cluster.uid().unwrap_or_default()),
         format!("tier:{}", if node.spec.gateway { "gateway" } else { "storage" }),
     ];
-    if mutant::is(Mutant::RoleFlaps) {
-        tags.push(format!("turn:{}", mutant::turn()));
-    }
     let lost = mutant::is(Mutant::TagsLost);
     for tag in node.spec.tags.iter().filter(|_| !lost) {
         if !tags.contains(tag) {

@@ -18,11 +18,6 @@ use crate::world::{EAST, WEST, World, auto_nodes, manual_nodes};
 
 const NAME: &str = "metrics";
 
-/// Read once in every pass over a GarageCluster.
-const HEALTH: &str = "/v2/GetClusterHealth";
-/// Passes over a cluster that waits, by which its role has been in force for long enough.
-const LOOKS: usize = 4;
-
 /// The scenario.
 #[must_use]
 pub fn scenario() -> Scenario<Garage> {
@@ -86,9 +81,6 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
                 format!("{blocked:?}")
             })?;
         }
-        // A role that has just come into force is judged later: its gauge may lag behind.
-        let looks = world.count_of(EAST, HEALTH)?;
-        world.called(EAST, HEALTH, looks + LOOKS).await?;
         record(scope).await;
         world.declare_nodes(EAST, &manual_nodes(1)).await?;
         switch(&world, WEST, EAST).await?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use harness::checks::Severity;
+use harness::checks::{Finding, Severity};
 use harness::report::{Exit, Verdict};
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub struct Row {
     /// What became of it.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Every check that was violated in its run.
+    /// Every check that was violated in its run, or could not tell where the defect asks for just that.
     pub checks: BTreeSet<String>,
     /// Name of its run.
     pub run: String,
@@ -32,8 +32,11 @@ impl Row {
     /// The row of `mutant`, whose run ended with `verdict`.
     #[must_use]
     pub fn of(mutant: &Mutant, verdict: &Verdict, duration_ms: u64) -> Self {
-        let violated = verdict.findings().filter(|(_, finding)| finding.severity == Severity::Violation);
-        let checks = violated.map(|(check, _)| check.to_owned()).collect();
+        let catches = |check: &str, finding: &Finding| {
+            finding.severity == Severity::Violation || mutant.open.iter().any(|open| open == check)
+        };
+        let catching = verdict.findings().filter(|(check, finding)| catches(check, finding));
+        let checks = catching.map(|(check, _)| check.to_owned()).collect();
         Self {
             mutant: mutant.name.clone(),
             defect: mutant.defect.clone(),
@@ -192,6 +195,7 @@ fn in_words(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use harness::checks::Judgement;
     use rstest::rstest;
 
     fn row(outcome: Outcome) -> Row {
@@ -216,6 +220,19 @@ mod tests {
     fn the_program_ends(#[case] with: u8, #[case] of: Outcome, #[case] complete: bool, #[case] code: u8) {
         let tally = Tally::new(control(with), vec![row(of)], vec![], &["quiescence"], complete);
         assert_eq!(tally.exit().code(), code, "{}", tally.in_words());
+    }
+
+    #[rstest]
+    #[case::violated(Finding::violation(None, "m", None), &[], 1)]
+    #[case::cannot_tell(Finding::unknown(None, "m", None), &[], 0)]
+    #[case::cannot_tell_as_it_should(Finding::unknown(None, "m", None), &["quiescence"], 1)]
+    fn a_check_catches_a_defect(#[case] found: Finding, #[case] open: &[&str], #[case] count: usize) {
+        let open = open.iter().map(|check| (*check).to_owned()).collect();
+        let mutant = Mutant { open, ..Mutant::default() };
+        let judgement =
+            Judgement { check: "quiescence".to_owned(), findings: vec![found], ..Judgement::default() };
+        let verdict = Verdict::new("r", vec![], vec![judgement], vec![]);
+        assert_eq!(Row::of(&mutant, &verdict, 1).checks.len(), count);
     }
 
     #[test]

@@ -50,9 +50,8 @@ pub(super) async fn handle(
 ) -> Result<(), ReconcileError> {
     let follows = authority.decision().effective() == LayoutSiteRole::Follower;
     let key = authority.decision().cluster().to_string();
-    let mut asked = mutant::recalled(&key, follows, cluster.annotations());
-    asked.extend(cluster.annotations().clone());
-    for operation in requested(&asked) {
+    let recalled = mutant::recalled(&key, follows, cluster.annotations());
+    for operation in requested(&recalled).into_iter().chain(requested(cluster.annotations())) {
         let ending = match operation.write() {
             Some(write) if follows && !defiant(&operation) => {
                 refuse(context, cluster, authority, &operation, write).await

@@ -25,7 +25,7 @@ pub(super) async fn keep(
     picture: &Picture,
     authority: &LayoutAuthority,
 ) -> Result<bool, ReconcileError> {
-    let Some(intent) = intent(cluster, picture) else { return Ok(true) };
+    let Some(intent) = intent(cluster, picture).filter(|_| !mutant::has_given_up()) else { return Ok(true) };
     let operation = match intent.parameters {
         Some(_) => LayoutOperation::UpdateClusterLayoutWithParams,
         None => LayoutOperation::UpdateClusterLayout,
@@ -41,6 +41,7 @@ pub(super) async fn keep(
     let outcome = converge(context, &access, authority, &intent).await;
     match &outcome {
         Outcome::Pending(why) => {
+            mutant::failed();
             info!(cluster = %authority.decision().cluster(), why, "layout upkeep is pending");
         }
         Outcome::Applied(version) => {
@@ -48,7 +49,7 @@ pub(super) async fn keep(
         }
         Outcome::Settled => {}
     }
-    Ok(outcome == Outcome::Settled || mutant::is(Mutant::UpkeepGivenUp))
+    Ok(outcome == Outcome::Settled)
 }
 
 /// What is to be changed; `None` when nothing is.
