@@ -29,6 +29,7 @@
 //!     site: "east".to_owned(),
 //!     address: [127, 0, 0, place].into(),
 //!     hostname: format!("garage-{place}"),
+//!     region: "garage".to_owned(),
 //!     factor: 2,
 //!     mode: ConsistencyMode::Consistent,
 //!     rpc_secret: "shared".to_owned(),

@@ -110,6 +110,41 @@ async fn a_kill_is_over_when_its_node_is_started_by_other_means() {
 }
 
 #[tokio::test]
+async fn an_error_answer_repeats_the_region_of_the_node() {
+    let hub = TestHub::start().await;
+    hub.mesh("mesh", SECRET).await;
+    let spec = json!({"rpcSecret": SECRET, "replicationFactor": 1, "hostname": "garage-0", "region": "mars"});
+    assert_eq!(hub.control("PUT", "/nodes/east/ns/garage-0", spec).await.0, 200);
+    let node = hub.node("east", "garage-0", SECRET).await;
+    let (status, error) = hub.admin(&node, "east", "GET", "/v2/GetKeyInfo", None).await;
+    assert!(status == 500 && error["region"] == "mars", "{status} {error}");
+    hub.finish().await;
+}
+
+#[tokio::test]
+async fn a_rule_that_holds_nothing_has_nothing_to_release() {
+    let hub = TestHub::start().await;
+    hub.mesh("mesh", SECRET).await;
+    let (_, rule) = hub.control("POST", "/rules", json!({"match": {}, "effect": {"kind": "drop"}})).await;
+    let path = format!("/rules/{}/release", rule["id"]);
+    let (status, error) = hub.control("POST", &path, Value::Null).await;
+    assert!(status == 422 && error.to_string().contains("holds no calls"), "{status} {error}");
+    hub.finish().await;
+}
+
+#[tokio::test]
+async fn a_node_cannot_be_cut_off_from_itself() {
+    let hub = TestHub::start().await;
+    hub.mesh("mesh", SECRET).await;
+    hub.control("PUT", "/nodes/east/ns/garage-0", node(SECRET)).await;
+    let itself =
+        json!({"action": "partition", "mesh": "mesh", "between": [["east"], ["east"]], "kind": "silent"});
+    let (status, error) = hub.control("POST", "/faults", itself).await;
+    assert!(status == 422 && error.to_string().contains("the same node"), "{status} {error}");
+    hub.finish().await;
+}
+
+#[tokio::test]
 async fn a_rule_that_has_acted_as_often_as_it_may_is_listed_as_used_up() {
     let hub = TestHub::start().await;
     hub.mesh("mesh", SECRET).await;

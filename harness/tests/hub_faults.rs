@@ -61,6 +61,7 @@ fn node_spec() -> NodeSpec {
         replication_factor: 1,
         consistency_mode: "consistent".to_owned(),
         hostname: "garage-0".to_owned(),
+        region: "garage".into(),
         purge_layout: None,
     }
 }

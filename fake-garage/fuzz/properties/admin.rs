@@ -63,6 +63,7 @@ fn cluster() -> (Cluster, Vec<NodeIndex>) {
                 site: site.to_owned(),
                 address: std::net::Ipv4Addr::new(10, 0, 0, id).into(),
                 hostname: site.to_owned(),
+                region: "garage".to_owned(),
                 factor: 1,
                 mode: ConsistencyMode::Consistent,
                 rpc_secret: String::new(),

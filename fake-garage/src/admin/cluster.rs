@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::auth::Credentials;
+use super::error::ApiError;
 use super::happening::{Happening, LayoutMark};
 use super::layout::AppliedBody;
 use super::metrics;
@@ -111,6 +112,12 @@ impl Cluster {
         self.profile
     }
 
+    /// How `node` tells `error` about a request for `path`.
+    #[must_use]
+    pub fn refusal(&self, error: &ApiError, node: NodeIndex, path: &str) -> Response {
+        Response::error(error, path, &self.mesh.node(node).config().region)
+    }
+
     /// Sets the tokens of a node.
     pub fn set_credentials(&mut self, node: NodeIndex, credentials: Credentials) {
         self.credentials.insert(node, credentials);
@@ -204,7 +211,7 @@ impl Cluster {
             }
             Err(error) => {
                 self.counters.entry(node).or_default().errors(&request.path, error.status());
-                self.answered(call, node, Some(Response::error(&error, &request.path)));
+                self.answered(call, node, Some(self.refusal(&error, node, &request.path)));
             }
         }
     }
@@ -330,6 +337,7 @@ mod tests {
             site: "east".into(),
             address: [127, 0, 0, place].into(),
             hostname: format!("garage-{place}"),
+            region: "garage".to_owned(),
             factor: 1,
             mode: ConsistencyMode::Consistent,
             rpc_secret: "shared".into(),

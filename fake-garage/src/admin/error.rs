@@ -2,9 +2,6 @@
 
 use serde::Serialize;
 
-/// The region of every node: `s3_region` of the configuration.
-pub const REGION: &str = "garage";
-
 /// An error answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -78,9 +75,9 @@ impl ApiError {
         format!("{} ({}): {}", self.code, self.status, self.message)
     }
 
-    /// The body of the answer to a request for `path`.
+    /// The body of the answer to a request for `path`, from a node whose `s3_region` is `region`.
     #[must_use]
-    pub fn body<'a>(&'a self, path: &'a str) -> ErrorBody<'a> {
-        ErrorBody { code: self.code, message: &self.message, region: REGION, path }
+    pub fn body<'a>(&'a self, path: &'a str, region: &'a str) -> ErrorBody<'a> {
+        ErrorBody { code: self.code, message: &self.message, region, path }
     }
 }

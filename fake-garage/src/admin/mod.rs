@@ -42,7 +42,7 @@
 //! # let config = NodeConfig {
 //! #     name: "east/ns/garage-0".to_owned(), site: "east".to_owned(), address: [127, 0, 0, 1].into(),
 //! #     hostname: "garage-0".to_owned(), factor: 1, mode: ConsistencyMode::Consistent,
-//! #     rpc_secret: String::new(), clock_offset: 0,
+//! #     rpc_secret: String::new(), clock_offset: 0, region: "garage".to_owned(),
 //! # };
 //! let node = mesh.add(NodeId::new([1; 32]), config);
 //! let mut cluster = Cluster::new(mesh, Profile::V2_5);

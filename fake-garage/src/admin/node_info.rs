@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 
-use super::error::REGION;
 use super::profile::Profile;
 use super::status::{AssignedRole, FreeSpace, View};
 use crate::layout::NodeId;
@@ -41,7 +40,7 @@ struct NodeInfoOf25 {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ConnectionParameters {
-    region: &'static str,
+    region: String,
     s3_use_path_style: bool,
 }
 
@@ -66,7 +65,10 @@ impl NodeInfo {
             rust_version: RUST_VERSION,
             db_engine: DB_ENGINE,
             since_2_5: profile.is_2_5().then_some(NodeInfoOf25 {
-                connection_parameters: ConnectionParameters { region: REGION, s3_use_path_style: true },
+                connection_parameters: ConnectionParameters {
+                    region: node.config().region.clone(),
+                    s3_use_path_style: true,
+                },
                 addr: view.addr,
                 is_up: true,
                 role: view.role,

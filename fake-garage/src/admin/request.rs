@@ -107,7 +107,9 @@ impl Response {
     pub fn json(value: &impl Serialize) -> Self {
         match serde_json::to_vec_pretty(value) {
             Ok(body) => Self::with_json(200, body),
-            Err(error) => Self::error(&ApiError::internal(format!("cannot encode the answer: {error}")), ""),
+            Err(error) => {
+                Self::error(&ApiError::internal(format!("cannot encode the answer: {error}")), "", "")
+            }
         }
     }
 
@@ -118,10 +120,10 @@ impl Response {
         Self { error, ..Self::with_json(status, serde_json::to_vec_pretty(body).unwrap_or_default()) }
     }
 
-    /// The answer that tells `error` about a request for `path`.
+    /// The answer that tells `error` about a request for `path`, from a node of `region`.
     #[must_use]
-    pub fn error(error: &ApiError, path: &str) -> Self {
-        let body = serde_json::to_vec_pretty(&error.body(path)).unwrap_or_default();
+    pub fn error(error: &ApiError, path: &str, region: &str) -> Self {
+        let body = serde_json::to_vec_pretty(&error.body(path, region)).unwrap_or_default();
         Self { error: Some(error.message().to_owned()), ..Self::with_json(error.status(), body) }
     }
 

@@ -88,13 +88,13 @@ impl MeshActor {
         error: &BodyError,
     ) -> Option<Response> {
         let error = ApiError::new(500, "InternalError", error.to_string());
-        let response = Response::error(&error, &request.path);
-        let begun = {
+        let (begun, response) = {
             let mut inner = self.now();
+            let response = inner.cluster.refusal(&error, node, &request.path);
             if inner.has_ended(node) {
                 return None;
             }
-            self.begin_call(&mut inner, node, request, host)
+            (self.begin_call(&mut inner, node, request, host), response)
         };
         self.answer_instead(&begun.progress, Some(response.clone()));
         self.shared.recorder.flush();

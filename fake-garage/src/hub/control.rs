@@ -22,7 +22,7 @@ use super::options::ControlToken;
 use super::refusal::refuse;
 use super::registry::{ControlError, MeshRequest, NodeRequest, Registry};
 use super::request::check_name;
-use super::rule::RuleRequest;
+use super::rule::{Effect, RuleRequest};
 use super::state::{self, HubState, NodeLayout};
 use super::tunnel;
 
@@ -241,6 +241,12 @@ async fn delete_rule(State(registry): State<Arc<Registry>>, Path(id): Path<u64>)
 }
 
 async fn release_rule(State(registry): State<Arc<Registry>>, Path(id): Path<u64>) -> Answer {
+    let rule = registry.shared().rules.get(id);
+    if rule.is_some_and(|rule| !matches!(rule.effect, Effect::Hold { .. })) {
+        return Err(ControlError::Invalid(format!(
+            "rule {id} holds no calls; remove it with DELETE /rules/{id}"
+        )));
+    }
     let released = registry.shared().release_rule(id);
     done(if released { Ok(()) } else { Err(ControlError::NoRule(id)) })
 }

@@ -306,6 +306,7 @@ fn config_of(name: &str, site: &str, address: IpAddr, request: &NodeRequest) -> 
         site: site.to_owned(),
         address,
         hostname: request.hostname.clone(),
+        region: request.region.clone(),
         factor: request.replication_factor,
         mode: request.consistency_mode,
         rpc_secret: digest(&request.rpc_secret),

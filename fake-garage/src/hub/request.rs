@@ -34,6 +34,9 @@ pub struct NodeRequest {
     #[serde(default)]
     pub(super) consistency_mode: ConsistencyMode,
     pub(super) hostname: String,
+    /// `s3_region` of its configuration.
+    #[serde(default = "default_region")]
+    pub(super) region: String,
     /// Where others reach the node, if that is an address of its own and not the hub's to give: a pod's. Nothing
     /// listens there for the hub; its admin API is reached through tunnels.
     #[serde(default)]
@@ -46,8 +49,13 @@ pub struct NodeRequest {
     pub(super) purge_layout: Option<String>,
 }
 
+/// The region in everybody's examples.
+fn default_region() -> String {
+    "garage".to_owned()
+}
+
 /// No node's clock is off by more: ten years, in milliseconds.
-const LARGEST_OFFSET: u64 = 10 * 365 * 24 * 60 * 60 * 1000;
+pub(super) const LARGEST_OFFSET: u64 = 10 * 365 * 24 * 60 * 60 * 1000;
 
 impl NodeRequest {
     /// Says what in it no node can be started with.

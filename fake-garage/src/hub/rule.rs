@@ -42,7 +42,25 @@ impl RuleRequest {
         if self.expires_ms == Some(0) {
             return Err("`expiresMs` is 0: the rule would be over before it acts".to_owned());
         }
+        let until = match &self.effect {
+            Effect::Hold { until } => until.as_ref(),
+            _ => None,
+        };
+        for path in
+            [Some(&self.pattern), until].into_iter().flatten().filter_map(|pattern| pattern.path.as_ref())
+        {
+            if !path.starts_with('/') {
+                return Err(format!(
+                    "`path` {path:?} is that of no call: paths begin with a slash, as /v2/{path}"
+                ));
+            }
+        }
         match &self.effect {
+            Effect::LoseRace if !self.pattern.path.as_deref().is_some_and(is_apply) => Err(
+                "only an apply can lose a race: the effect `lose-race` needs the `path` of one in `match`, \
+                 /v2/ApplyClusterLayout"
+                    .to_owned(),
+            ),
             Effect::Answer { status, .. } if !(200..=599).contains(status) => {
                 Err(format!("`status` {status} is none that ends a call: it is from 200 to 599"))
             }
@@ -55,6 +73,11 @@ impl RuleRequest {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether calls of this path apply a layout.
+fn is_apply(path: &str) -> bool {
+    ["/v2/ApplyClusterLayout", "/v1/layout/apply", "/v0/layout/apply"].contains(&path)
 }
 
 /// A day.
@@ -319,15 +342,19 @@ mod tests {
     #[case::too_large(json!({"match": {}, "effect": {"kind": "answer", "status": 1000}}), "`status` 1000")]
     #[case::body(json!({"match": {}, "effect": {"kind": "answer", "status": 204, "body": {}}}), "no `body`")]
     #[case::for_ever(json!({"match": {}, "effect": {"kind": "delay", "ms": u64::MAX}}), "`hold`")]
+    #[case::no_path(json!({"match": {"path": "GetClusterLayout"}, "effect": {"kind": "drop"}}), "begin with a slash")]
+    #[case::until(json!({"match": {}, "effect": {"kind": "hold", "until": {"path": "x"}}}), "\"x\"")]
+    #[case::no_apply(json!({"match": {"path": "/v2/GetClusterStatus"}, "effect": {"kind": "lose-race"}}), "`lose-race`")]
+    #[case::any_call(json!({"match": {}, "effect": {"kind": "lose-race"}}), "`lose-race`")]
     fn a_rule_that_cannot_be_kept_is_refused(#[case] request: Value, #[case] word: &str) {
         let error = rule(request).check().unwrap_err();
         assert!(error.contains(word), "{error}");
     }
 
-    #[test]
-    fn a_rule_that_can_be_kept_is_not_refused() {
-        let request =
-            json!({"match": {}, "effect": {"kind": "answer", "status": 503, "body": {"code": "x"}}});
+    #[rstest]
+    #[case(json!({"match": {}, "effect": {"kind": "answer", "status": 503, "body": {"code": "x"}}}))]
+    #[case(json!({"match": {"path": "/v2/ApplyClusterLayout"}, "effect": {"kind": "lose-race"}}))]
+    fn a_rule_that_can_be_kept_is_not_refused(#[case] request: Value) {
         assert_eq!(rule(request).check(), Ok(()));
     }
 

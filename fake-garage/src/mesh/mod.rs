@@ -68,6 +68,7 @@
 //! # let config = |place: u8| NodeConfig {
 //! #     name: format!("{}/ns/garage-{place}", site(place)),
 //! #     site: site(place).to_owned(), address: [127, 0, 0, place].into(), hostname: String::new(),
+//! #     region: "garage".to_owned(),
 //! #     factor: 2, mode: ConsistencyMode::Consistent, rpc_secret: String::new(), clock_offset: 0,
 //! # };
 //! # let id = |place: u8| NodeId::new([place; 32]);

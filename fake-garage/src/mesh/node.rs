@@ -27,6 +27,8 @@ pub struct NodeConfig {
     pub address: IpAddr,
     /// The host name that it reports.
     pub hostname: String,
+    /// The region that error answers repeat (`s3_region`).
+    pub region: String,
     /// Copies of each partition (`replication_factor`).
     pub factor: usize,
     /// `consistency_mode`.

@@ -73,6 +73,7 @@ pub struct NodeStart {
     pub(super) replication_factor: usize,
     pub(super) consistency_mode: ConsistencyMode,
     pub(super) hostname: String,
+    pub(super) region: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) address: Option<IpAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]

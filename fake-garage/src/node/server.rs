@@ -109,6 +109,7 @@ impl Node {
                 replication_factor: configuration.replication_factor(),
                 consistency_mode: configuration.consistency_mode,
                 hostname: around.pod.pod,
+                region: configuration.s3_api.s3_region.clone(),
                 address: around.address,
                 purge_layout: around.purge_layout,
             },

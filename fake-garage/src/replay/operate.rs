@@ -96,6 +96,7 @@ impl Session<'_> {
             site: node.site.clone(),
             address: node.rpc.ip(),
             hostname: "replayed".to_owned(),
+            region: "garage".to_owned(),
             factor: config.replication_factor,
             mode: config.consistency_mode,
             rpc_secret: config.rpc_secret.clone().unwrap_or_else(|| "same".to_owned()),

@@ -27,6 +27,7 @@ pub(crate) fn config(place: u8, factor: usize) -> NodeConfig {
         site: site.to_owned(),
         address: IpAddr::from(Ipv4Addr::new(127, 0, 1, place + 1)),
         hostname: format!("garage-{place}"),
+        region: "garage".to_owned(),
         factor,
         mode: ConsistencyMode::Consistent,
         rpc_secret: "same".to_owned(),

@@ -73,6 +73,8 @@ pub struct NodeSpec {
     pub consistency_mode: String,
     /// Its host name.
     pub hostname: String,
+    /// `s3_region` of its configuration, which error answers repeat.
+    pub region: String,
     /// Name of a purge of the layout file, carried out before the start, once for each name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purge_layout: Option<String>,

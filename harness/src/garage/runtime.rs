@@ -111,6 +111,7 @@ fn node_spec(pod: &PodStart) -> Result<NodeSpec, GaragePodError> {
         replication_factor: u32::try_from(configuration.replication_factor()).unwrap_or(u32::MAX),
         consistency_mode: configuration.consistency_mode.name().to_owned(),
         hostname: pod.name.pod.clone(),
+        region: configuration.s3_api.s3_region.clone(),
         purge_layout: pod.init_commands.get(PURGE).map(|command| command.join(" ")),
     })
 }
@@ -162,6 +163,7 @@ mod tests {
             replication_factor: 2,
             consistency_mode: "consistent".into(),
             hostname: "garage-0".into(),
+            region: "garage".into(),
             purge_layout: None,
         };
         assert!(spec == expected, "{spec:?}");

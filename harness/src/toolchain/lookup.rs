@@ -30,6 +30,9 @@ pub struct Environment {
     pub go: PathBuf,
     /// The folder of built programs for the present pins.
     pub cache: PathBuf,
+    /// Whether a build is refused for which the disk has too little room. Not where Go is a stand-in that writes
+    /// nothing.
+    pub needs_room: bool,
 }
 
 /// Where a program was found.
@@ -107,6 +110,7 @@ impl Environment {
             path: env::var_os("PATH").unwrap_or_default(),
             go: PathBuf::from(go::CUSTOMARY),
             cache: cache::folder_in(&caches),
+            needs_room: true,
         })
     }
 
@@ -237,6 +241,7 @@ mod tests {
             path: env::join_paths([root.join("first"), root.join("second")]).unwrap(),
             go: root.join("no-go"),
             cache: root.join("cache"),
+            needs_room: true,
         }
     }
 

@@ -100,7 +100,9 @@ async fn build(
         objects: go.objects.clone(),
         programs: environment.cache.clone(),
     };
-    disk::check(&folders, &modules)?;
+    if environment.needs_room {
+        disk::check(&folders, &modules)?;
+    }
     progress.report(Event::Note {
         text: "The control plane is built from source, once: 6 to 12 minutes on two cores.",
     });

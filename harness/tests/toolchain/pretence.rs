@@ -64,6 +64,7 @@ echo "build $arg" >> {root}/calls
             path: self.root.path().join("bin").into(),
             go: self.root.path().join("no-go"),
             cache: self.cache(),
+            needs_room: false,
         }
     }
 

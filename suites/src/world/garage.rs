@@ -99,6 +99,7 @@ impl World<'_> {
             replication_factor: factor,
             consistency_mode: "consistent".to_owned(),
             hostname: pod.to_owned(),
+            region: "garage".to_owned(),
             purge_layout: None,
         };
         let failed = |error| Failure::harness(Site::East, format!("start the node {pod}"), error);

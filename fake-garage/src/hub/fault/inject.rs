@@ -33,6 +33,11 @@ pub async fn inject(registry: &Arc<Registry>, fault: FaultRequest) -> Result<Opt
         FaultRequest::Partition { mesh, between: [one, other], kind, .. } => {
             let actor = registry.mesh(mesh)?;
             let (one, other) = (nodes_of(&actor, one)?, nodes_of(&actor, other)?);
+            if one.len() == 1 && one == other {
+                return Err(ControlError::Invalid(
+                    "both sides are the same node: nothing is between them".to_owned(),
+                ));
+            }
             let cut = (*kind).into();
             Ok(Some(begin_on_links(registry, &fault, &actor, |mesh| mesh.partition(&one, &other, cut))))
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hub::request::LARGEST_OFFSET;
 use crate::layout::Held;
 use crate::mesh::{Cut, Loss, Slowness};
 
@@ -179,6 +180,9 @@ impl FaultRequest {
             Self::Slow { latency_ms, jitter_ms, .. } if *latency_ms.max(jitter_ms) > LONGEST_LATENCY => {
                 Some(format!("latencyMs and jitterMs can be at most {LONGEST_LATENCY} (an hour)"))
             }
+            Self::Clock { offset_ms, .. } if offset_ms.unsigned_abs() > LARGEST_OFFSET => {
+                Some("offsetMs must be less than ten years".to_owned())
+            }
             Self::HoldTrackers { trackers, .. } if trackers.is_empty() => {
                 Some("no tracker is named; leave `trackers` out to hold all of them".to_owned())
             }
@@ -295,6 +299,7 @@ mod tests {
     #[case::all_lost(json!({"action": "slow", "mesh": "m", "from": [], "to": [], "lossPerMille": 1000}), "silent partition")]
     #[case::too_slow(json!({"action": "slow", "mesh": "m", "from": [], "to": [], "latencyMs": 3_600_001}), "at most 3600000")]
     #[case::no_tracker(json!({"action": "hold-trackers", "node": "n", "trackers": []}), "no tracker")]
+    #[case::no_clock(json!({"action": "clock", "node": "n", "offsetMs": 400_000_000_000_i64}), "ten years")]
     fn what_makes_no_sense_is_told(#[case] value: Value, #[case] message: &str) {
         let problem = read(value).unwrap().problem().unwrap();
         assert!(problem.contains(message), "{problem}");
