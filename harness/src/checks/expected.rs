@@ -2,11 +2,12 @@
 //!
 //! A cell whose stimulus breaks a property on purpose (two sites declared Writer, an apply that is answered and then
 //! dropped) declares so with a state event of subject [`EXPECTED`]. Exactly what it declares is then required: a
-//! declared finding that is missing, and any that was not declared, counts against the run.
+//! declared finding that is missing, and any that was not declared, counts against the run. Of a cell that did not go
+//! its whole way (a claim failed, the run was interrupted) nobody knows whether the finding would have come.
 
 use std::collections::BTreeSet;
 
-use onewriter_history::State;
+use onewriter_history::{State, Step};
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, Judgement, Severity};
@@ -41,6 +42,8 @@ fn violation() -> Severity {
 #[derive(Debug, Default)]
 pub(super) struct Expected {
     declared: BTreeSet<(String, ExpectedFinding)>,
+    /// Cells that went their whole way.
+    whole: BTreeSet<String>,
     unreadable: Vec<Finding>,
 }
 
@@ -56,6 +59,11 @@ impl Expected {
             return;
         };
         self.declared.extend(declared.into_iter().map(|finding| (cell.clone(), finding)));
+    }
+
+    /// The cell of `step` went its whole way.
+    pub(super) fn went_through(&mut self, step: &Step) {
+        self.whole.extend(step.cell.clone());
     }
 
     /// Sets declared findings apart, and adds a judgement on what was declared and did not come.
@@ -82,7 +90,8 @@ impl Expected {
             }
         }
         let known: BTreeSet<&str> = judgements.iter().map(|judgement| judgement.check.as_str()).collect();
-        let missing = missing.iter().map(|(cell, finding)| absent(cell, finding, &known));
+        let missing =
+            missing.iter().map(|(cell, finding)| absent(cell, finding, &known, self.whole.contains(cell)));
         let findings = self.unreadable.iter().cloned().chain(missing).collect();
         judgements.push(Judgement {
             check: EXPECTED.to_owned(),
@@ -94,7 +103,7 @@ impl Expected {
     }
 }
 
-fn absent(cell: &str, finding: &ExpectedFinding, known: &BTreeSet<&str>) -> Finding {
+fn absent(cell: &str, finding: &ExpectedFinding, known: &BTreeSet<&str>, whole: bool) -> Finding {
     let ExpectedFinding { check, severity } = finding;
     if !known.contains(check.as_str()) {
         let message = format!("the cell declared a finding of `{check}`, and there is no such check");
@@ -104,8 +113,14 @@ fn absent(cell: &str, finding: &ExpectedFinding, known: &BTreeSet<&str>) -> Find
         Severity::Violation => "a violation",
         Severity::Unknown => "an open finding",
     };
-    let message = format!("the cell declared {kind} of `{check}`, and there was none");
-    Finding::violation(Some(cell), message, None)
+    if whole {
+        let message = format!("the cell declared {kind} of `{check}`, and there was none");
+        Finding::violation(Some(cell), message, None)
+    } else {
+        let message =
+            format!("the cell declared {kind} of `{check}`, and was cut short before there was one");
+        Finding::unknown(Some(cell), message, None)
+    }
 }
 
 #[cfg(test)]
@@ -116,6 +131,16 @@ mod tests {
 
     fn judged(declared: &Value, findings: Vec<Finding>) -> Vec<Judgement> {
         let mut expected = Expected::default();
+        expected.went_through(&Step {
+            cell: Some("two".into()),
+            mesh: None,
+            title: String::new(),
+            detail: None,
+        });
+        weighed(expected, declared, findings)
+    }
+
+    fn weighed(mut expected: Expected, declared: &Value, findings: Vec<Finding>) -> Vec<Judgement> {
         let subject = EXPECTED.to_owned();
         expected.take(&State { cell: Some("two".into()), mesh: None, subject, value: declared.clone() }, 7);
         let judgement = Judgement { check: "one-writer".into(), findings, ..Judgement::default() };
@@ -140,6 +165,13 @@ mod tests {
         assert_eq!(judgements[1].check, EXPECTED);
         assert_eq!(judgements[1].findings[0].severity, Severity::Violation);
         assert!(judgements[1].findings[0].message.contains("there was none"));
+    }
+
+    #[test]
+    fn of_a_cell_that_was_cut_short_it_cannot_be_told() {
+        let judgements = weighed(Expected::default(), &json!([{"check": "one-writer"}]), vec![]);
+        assert_eq!(judgements[1].findings[0].severity, Severity::Unknown);
+        assert!(judgements[1].findings[0].message.contains("cut short"));
     }
 
     #[rstest]

@@ -8,8 +8,8 @@ use onewriter_history::{Event, History, Record};
 use serde::{Deserialize, Serialize};
 
 use super::expected::Expected;
-use super::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen};
-use crate::scenario::runner::CELL_CLOSED;
+use super::{Check, Finding, Found, Judge, OpenCalls, Recent, Seen, Severity};
+use crate::scenario::runner::{CELL_CLOSED, WENT_THROUGH};
 
 /// What one check said.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,19 @@ impl Judgement {
     #[must_use]
     pub fn holds(&self) -> bool {
         self.findings.is_empty()
+    }
+
+    /// What it looks like in a list: `✓` holds, `✗` does not, `?` cannot be told.
+    #[must_use]
+    pub fn mark(&self) -> char {
+        let is = |severity| self.findings.iter().any(|finding| finding.severity == severity);
+        if is(Severity::Violation) {
+            '✗'
+        } else if self.holds() {
+            '✓'
+        } else {
+            '?'
+        }
     }
 }
 
@@ -120,6 +133,7 @@ impl Judging {
                 }
             }
             Event::State(state) => self.expected.take(state, record.seq),
+            Event::Step(step) if step.title == WENT_THROUGH => self.expected.went_through(step),
             Event::Step(step) if step.title == CELL_CLOSED => {
                 self.ended.extend(step.mesh.iter().map(|mesh| (record.seq + LINGERING, mesh.clone())));
             }

@@ -91,8 +91,7 @@ fn checks(f: &mut fmt::Formatter<'_>, verdict: &Verdict) -> fmt::Result {
         writeln!(f)?;
     }
     for check in &verdict.checks {
-        let mark = if check.holds() { "✓" } else { "✗" };
-        writeln!(f, "  {mark} {}", check.claim)?;
+        writeln!(f, "  {} {}", check.mark(), check.claim)?;
     }
     Ok(())
 }

@@ -26,12 +26,18 @@ pub struct RunDirectory {
     run: String,
 }
 
+/// Now, as folders are named after it: `20260102-030405`, in UTC.
+#[must_use]
+pub fn stamp() -> String {
+    Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string()
+}
+
 impl RunDirectory {
     /// Makes a new folder below `artifacts` (made if it does not exist). Its name, the run's name, is unique there.
     pub fn create(artifacts: &Path) -> Result<Self, ArtifactError> {
         let failed = |source| ArtifactError { path: artifacts.to_owned(), source };
         fs::create_dir_all(artifacts).map_err(failed)?;
-        let prefix = Timestamp::now().strftime("%Y%m%d-%H%M%S-").to_string();
+        let prefix = format!("{}-", stamp());
         let made =
             tempfile::Builder::new().prefix(&prefix).rand_bytes(4).tempdir_in(artifacts).map_err(failed)?;
         let path = made.keep();

@@ -16,7 +16,7 @@ pub mod logs;
 pub mod observer;
 pub mod sources;
 
-pub use directory::RunDirectory;
+pub use directory::{RunDirectory, stamp};
 pub use execute::{RunOptions, Tenancy, execute};
 pub use observer::Observer;
 

@@ -15,6 +15,8 @@ use crate::wait;
 
 /// The step with which the closing of a cell begins; what comes before it is the cell itself.
 pub const CLOSE: &str = "close the cell";
+/// Title of the step that tells that a cell went its whole way, every claim reached.
+pub const WENT_THROUGH: &str = "the cell went its whole way";
 /// Title of the step with which a cell is over.
 pub const CELL_CLOSED: &str = "the cell is closed";
 
@@ -39,6 +41,9 @@ pub async fn run_cell<S: System>(
         (_, opened) => opened,
     };
     let duration = started.elapsed();
+    if body.is_ok() {
+        scope.recorder.step(WENT_THROUGH);
+    }
     let body = mended(cell, scope, body).await;
     system.save_evidence(scope, body.is_ok()).await;
     let closed = if body.is_err() && scope.keep_failed {

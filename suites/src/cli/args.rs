@@ -172,6 +172,9 @@ pub struct UpArgs {
     /// How the pair is set up.
     #[command(flatten)]
     pub pair: PairArgs,
+    /// Where the logs of a pair are left that did not start.
+    #[command(flatten)]
+    pub artifacts: ArtifactsArgs,
 }
 
 /// When a run's pair is kept for a person to look at.

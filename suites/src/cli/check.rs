@@ -91,8 +91,7 @@ impl Judged {
         let events = self.coverage.get("events").copied().unwrap_or_default();
         let mut text = format!("run {}, {events} events\n\n", self.run);
         for judgement in &self.judgements {
-            let mark = if judgement.holds() { "✓" } else { "✗" };
-            text += &format!("  {mark} {}\n", judgement.claim);
+            text += &format!("  {} {}\n", judgement.mark(), judgement.claim);
         }
         for judgement in &self.judgements {
             // Writing to a String cannot fail.

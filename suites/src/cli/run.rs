@@ -318,9 +318,8 @@ async fn figures(root: &StateRoot, client: &Client) -> Vec<(String, u64)> {
 }
 
 fn set_up_failed(args: &RunArgs, directory: RunDirectory, error: &ClientError) -> Ended {
-    let kept = directory.path().join("start");
-    let logs = if kept.is_dir() { format!("\n\nits logs: {}", kept.display()) } else { String::new() };
-    let verdict = problem(&directory, Exit::SetupFailed, &format!("{}{logs}", start::in_words(error)));
+    let words = start::in_words(error, directory.path());
+    let verdict = problem(&directory, Exit::SetupFailed, &words);
     finish(args, directory, verdict)
 }
 

@@ -13,6 +13,9 @@ use super::interrupt::Interrupts;
 use super::progress::Display;
 use super::provider;
 
+/// The folder of the logs of a pair that did not start.
+const LOGS: &str = "start";
+
 /// How long a start may take: the first one builds Kubernetes.
 const START: Duration = Duration::from_mins(40);
 
@@ -48,7 +51,7 @@ pub(super) async fn start(
     let wanted = Wanted {
         kept,
         deadline: START,
-        keep_logs: keep_logs.map(|path| path.join("start")),
+        keep_logs: keep_logs.map(|path| path.join(LOGS)),
         ..Wanted::private(purpose, options)
     };
     let cancel = wanted.cancel.clone();
@@ -77,8 +80,9 @@ pub(super) async fn start(
     }
 }
 
-/// A failed start in words: the chain of causes, and the ends of the logs that may tell more.
-pub(super) fn in_words(error: &ClientError) -> String {
+/// A failed start in words: the chain of causes, the ends of the logs that may tell more, and where the logs are if they
+/// were kept in a folder of `kept`.
+pub(super) fn in_words(error: &ClientError, kept: &Path) -> String {
     let mut text = match error {
         // Its own words add nothing to the causes.
         ClientError::Failed { source, .. } => chain(source),
@@ -88,6 +92,10 @@ pub(super) fn in_words(error: &ClientError) -> String {
         for log in logs {
             text += &format!("\n\nthe end of the log of {}:\n{}", log.part, log.tail.trim_end());
         }
+    }
+    let logs = kept.join(LOGS);
+    if logs.is_dir() {
+        text += &format!("\n\nits logs: {}", logs.display());
     }
     text
 }

@@ -3,6 +3,7 @@
 use harness::failure::chain;
 use harness::pair::PairDescription;
 use harness::report::Exit;
+use harness::run::stamp;
 use harness::supervisor::StateRoot;
 
 use super::args::{Global, UpArgs};
@@ -24,12 +25,14 @@ pub(super) async fn up(global: &Global, mut args: UpArgs) -> Exit {
         Err(error) => return output::fail(Exit::SetupFailed, &chain(&error)),
     };
     let display = Display::new(global);
-    let client = match start::start(&root, &args.pair, "up", true, None, &display, &Interrupts::listen())
-        .await
-    {
+    let kept = args.artifacts.artifacts_dir.join(format!("up-{}-{}", stamp(), std::process::id()));
+    let interrupts = Interrupts::listen();
+    let client = match start::start(&root, &args.pair, "up", true, Some(&kept), &display, &interrupts).await {
         Ok(client) => client,
         Err(start::Ended::Interrupted(exit)) => return exit,
-        Err(start::Ended::Failed(error)) => return output::fail(Exit::SetupFailed, &start::in_words(&error)),
+        Err(start::Ended::Failed(error)) => {
+            return output::fail(Exit::SetupFailed, &start::in_words(&error, &kept));
+        }
     };
     let description: PairDescription = match serde_json::from_value(client.description().clone()) {
         Ok(description) => description,

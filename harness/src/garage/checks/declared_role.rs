@@ -72,7 +72,7 @@ impl Judge for Declared {
         let Some((mesh, Happened::Staged { call, changes })) = self.layouts.take(seen.record) else { return };
         for (node, change) in changes {
             if let Some(role) = change {
-                self.judge_staged(&mesh, &node, role, &call, seen, found);
+                self.judge_staged(&mesh, &node, role.untagged(), &call, seen, found);
             }
         }
     }
@@ -93,7 +93,7 @@ impl Declared {
     fn learn(&mut self, mesh: &str, fact: &NodeFact) {
         let (Some(node), Some(zone)) = (&fact.node_id, &fact.zone) else { return };
         let capacity = fact.capacity.filter(|_| !fact.gateway);
-        let role = RoleValue { zone: zone.clone(), capacity };
+        let role = RoleValue { zone: zone.clone(), capacity, tags: Vec::new() };
         let site = &fact.written.site;
         self.held.excuse(|held| {
             (held.mesh.as_str(), &held.node, &held.site, &held.role) == (mesh, node, site, &role)
@@ -175,12 +175,12 @@ impl Declared {
             found.add(Finding::unknown(cell, message, seen.witness()));
         }
         let Some(home) = self.follower_of(mesh, node) else { return };
-        let held = RoleValue { zone: role.zone.clone(), capacity: role.capacity };
-        let staged = self.layouts.of(mesh).and_then(|layout| layout.role(node));
-        if staged == Some(&held) {
+        let held = RoleValue { zone: role.zone.clone(), capacity: role.capacity, tags: Vec::new() };
+        let staged = self.layouts.of(mesh).and_then(|layout| layout.role(node)).map(RoleValue::untagged);
+        if staged.as_ref() == Some(&held) {
             return;
         }
-        let staged = staged.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+        let staged = staged.map_or_else(|| "nothing".to_owned(), |role| role.to_string());
         let message =
             format!("{home}'s node {node} has the role {held}, and what was staged for it is {staged}");
         found.add(Finding::violation(cell, message, seen.witness()));

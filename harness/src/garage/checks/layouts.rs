@@ -10,21 +10,32 @@ use super::calls::{Write, layout_write};
 use super::slot::ByMesh;
 use crate::checks::OpenCalls;
 
-/// A role as it is staged: zone, and bytes or none for a gateway.
+/// A role as it is staged: zone, bytes or none for a gateway, and tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleValue {
     /// Zone.
     pub zone: String,
     /// Bytes; none for a gateway.
     pub capacity: Option<u64>,
+    /// Tags, in alphabetical order: Garage keeps them in any.
+    pub tags: Vec<String>,
+}
+
+impl RoleValue {
+    /// The role without its tags, which are the operator's own affair where a declaration is concerned.
+    #[must_use]
+    pub fn untagged(&self) -> Self {
+        Self { tags: Vec::new(), ..self.clone() }
+    }
 }
 
 impl std::fmt::Display for RoleValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.capacity {
-            Some(bytes) => write!(f, "{bytes} bytes in zone {}", self.zone),
-            None => write!(f, "gateway in zone {}", self.zone),
+            Some(bytes) => write!(f, "{bytes} bytes in zone {}", self.zone)?,
+            None => write!(f, "gateway in zone {}", self.zone)?,
         }
+        if self.tags.is_empty() { Ok(()) } else { write!(f, " with tags {}", self.tags.join(", ")) }
     }
 }
 
@@ -282,7 +293,10 @@ fn changes(body: &Value) -> Vec<(String, Change)> {
         }
         let zone = entry.get("zone")?.as_str()?.to_owned();
         let capacity = entry.get("capacity").and_then(Value::as_u64);
-        Some((node, Some(RoleValue { zone, capacity })))
+        let tags = entry.get("tags").and_then(Value::as_array).into_iter().flatten();
+        let mut tags: Vec<String> = tags.filter_map(Value::as_str).map(str::to_owned).collect();
+        tags.sort_unstable();
+        Some((node, Some(RoleValue { zone, capacity, tags })))
     };
     roles.into_iter().flatten().filter_map(change).collect()
 }

@@ -191,6 +191,26 @@ mod tests {
     }
 
     #[test]
+    fn tags_that_go_and_come_back_by_themselves_are_a_violation() {
+        let tagged = |tag: &str| json!({"id": "n1", "zone": "east", "capacity": 10, "tags": [tag, "of-all"]});
+        let stages = |example: Example, tag: &str| example.call(stage(tagged(tag)));
+        let example = declared(Example::new().records().roles(Writer, Follower), 1, "admin");
+        let example = stages(stages(example, "imported"), "adopted");
+        let findings = judged(&NoRoleToggles, &stages(example, "imported"));
+        assert_eq!(findings[0].severity, Severity::Violation);
+        assert!(findings[0].message.contains("with tags adopted, of-all"), "{}", findings[0].message);
+    }
+
+    #[test]
+    fn tags_in_another_order_are_the_same() {
+        let tagged = |tags: [&str; 2]| json!({"id": "n1", "zone": "east", "capacity": 10, "tags": tags});
+        let example = declared(Example::new().records().roles(Writer, Follower), 1, "admin");
+        let stages = |example: Example, tags| example.call(stage(tagged(tags)));
+        let example = stages(stages(stages(example, ["a", "b"]), ["b", "a"]), ["a", "b"]);
+        assert_eq!(judged(&NoRoleToggles, &example), []);
+    }
+
+    #[test]
     fn a_role_that_comes_back_because_its_declaration_changed_is_fine() {
         assert_eq!(there_and(|example| declared(example, 2, "admin")), []);
     }

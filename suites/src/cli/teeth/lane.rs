@@ -114,7 +114,7 @@ impl<'a> Lane<'a> {
         let started = start::start(&root, &args.pair, purpose, false, logs, &display, self.interrupts).await;
         let client = started.map_err(|ended| match ended {
             start::Ended::Interrupted(_) => "interrupted".to_owned(),
-            start::Ended::Failed(error) => start::in_words(&error),
+            start::Ended::Failed(error) => start::in_words(&error, directory.path()),
         })?;
         Ok(self.client.insert(Arc::new(client)).clone())
     }
