@@ -6,7 +6,7 @@ use super::context::Context;
 use super::endpoints::LayoutAccess;
 use super::error::{ReconcileError, chain};
 use crate::decision::foreign_writer::Content;
-use crate::decision::mutation::{Intent, Step, Waiting, is_ahead, is_settled, next_step};
+use crate::decision::mutation::{Intent, Step, Waiting, has_settled, is_ahead, next_step};
 use crate::garage::{AdminClient, AdminError, ClusterLayout, LayoutParameters, RoleChange};
 use crate::guard::{LayoutAuthority, LayoutOperation, LayoutWritesDisabled};
 use crate::mutant::{self, Mutant};
@@ -78,7 +78,7 @@ async fn mutate(
         Step::Wait(waiting @ Waiting::Foreign(_)) => return Ok(pending(&waiting)),
         Step::Wait(_) | Step::Stage { .. } | Step::Apply { .. } => {}
     }
-    if !is_settled(&admin.layout_history().await?) {
+    if !has_settled(&admin.layout_history().await?, layout.version) {
         return Ok(pending(&Waiting::Unsettled));
     }
     if is_unheard(access, &layout).await {
@@ -103,7 +103,7 @@ async fn mutate(
 }
 
 /// Whether another node knows of a change that the one at hand does not show. One that does not answer knows nothing.
-async fn is_unheard(access: &LayoutAccess, layout: &ClusterLayout) -> bool {
+pub(super) async fn is_unheard(access: &LayoutAccess, layout: &ClusterLayout) -> bool {
     let others = join_all(access.others.iter().map(AdminClient::cluster_layout)).await;
     others.iter().flatten().any(|other| is_ahead(other, layout))
 }

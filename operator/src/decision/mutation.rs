@@ -98,6 +98,14 @@ pub fn is_settled(history: &LayoutHistory) -> bool {
     history.update_trackers.as_ref().is_some_and(synced)
 }
 
+/// Whether `version`, or a newer one, [is settled](is_settled).
+///
+/// Two questions to one Service may reach two nodes, and one that has not heard of `version` yet finds the one before it
+/// settled.
+pub fn has_settled(history: &LayoutHistory, version: i64) -> bool {
+    history.current_version >= version && is_settled(history)
+}
+
 /// Whether `other` shows a newer version, or staged changes, that `own` does not show.
 ///
 /// What one node was told reaches the others by gossip: whoever changes the layout through a node that has not heard of

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rstest::rstest;
 
-use super::{Intent, Step, Waiting, is_ahead, is_settled, next_step};
+use super::{Intent, Step, Waiting, has_settled, is_ahead, is_settled, next_step};
 use crate::decision::assignment::WantedRole;
 use crate::garage::{
     ClusterLayout, LayoutHistory, LayoutParameters, LayoutRole, LayoutVersion, StagedRole, Trackers,
@@ -197,6 +197,14 @@ fn a_history_is_settled_when_nothing_drains_or_everyone_synced(
     #[case] settled: bool,
 ) {
     assert_eq!(is_settled(&history(statuses, syncs)), settled);
+}
+
+#[rstest]
+#[case::this_very_one(1, true)]
+#[case::an_older_one(0, true)]
+#[case::one_that_the_node_has_not_heard_of(2, false)]
+fn a_version_is_settled_only_where_it_is_known(#[case] version: i64, #[case] settled: bool) {
+    assert_eq!(has_settled(&history(&[VersionStatus::Current], None), version), settled);
 }
 
 #[rstest]

@@ -11,7 +11,7 @@ use crate::api::secret::ADMIN_TOKEN_KEY;
 use crate::api::v1beta1::GarageNode;
 use crate::controller::layout::{Outcome, converge};
 use crate::decision::assignment::identity;
-use crate::decision::mutation::{Intent, is_settled};
+use crate::decision::mutation::{Intent, Waiting, has_settled};
 use crate::decision::node_state::Drain;
 use crate::garage::{AdminClient, AdminError};
 use crate::guard::{ClusterKey, LayoutAuthority, LayoutOperation, RoleDecision};
@@ -65,9 +65,10 @@ async fn step(
     authority: &LayoutAuthority,
     id: &str,
 ) -> Result<Drain, AdminError> {
-    if admin.cluster_layout().await?.role(id).is_none() {
-        let settled = is_settled(&admin.layout_history().await?);
-        let waits = || Drain::Preparing("an older layout version is still draining".to_owned());
+    let layout = admin.cluster_layout().await?;
+    if layout.role(id).is_none() {
+        let settled = has_settled(&admin.layout_history().await?, layout.version);
+        let waits = || Drain::Preparing(Waiting::Unsettled.message());
         return Ok(if settled { Drain::Prepared } else { waits() });
     }
     let defiant = mutant::is(Mutant::OrphanWrites);

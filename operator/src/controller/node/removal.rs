@@ -8,7 +8,7 @@ use k8s_openapi::jiff::Timestamp;
 use super::super::context::Context;
 use super::super::endpoints::{Endpoints, LayoutAccess};
 use super::super::error::{ReconcileError, chain};
-use super::super::layout::{Outcome, converge};
+use super::super::layout::{Outcome, converge, is_unheard};
 use super::super::scope;
 use super::status::Observation;
 use super::{authority_of, proof};
@@ -18,7 +18,7 @@ use crate::api::v1beta2::GarageCluster;
 use crate::decision::assignment::{identity, intent};
 use crate::decision::drain_proof::DrainProof;
 use crate::decision::factor_migration::hold;
-use crate::decision::mutation::is_settled;
+use crate::decision::mutation::{Waiting, has_settled};
 use crate::decision::node_state::Drain;
 use crate::garage::{AdminClient, AdminError, ClusterLayout, ClusterStatus};
 use crate::guard::{LayoutAuthority, LayoutOperation};
@@ -123,11 +123,17 @@ impl Removal<'_> {
     /// the role, until its blocks are proved elsewhere.
     async fn after_removal(&self, id: &str, layout: &ClusterLayout) -> (Drain, Option<DrainProof>) {
         let settled = match self.admin.layout_history().await {
-            Ok(history) => is_settled(&history),
+            Ok(history) => has_settled(&history, layout.version),
             Err(error) => return (Drain::Preparing(chain(&error)), None),
         };
-        if !settled && !mutant::is(Mutant::DrainSkipsSettling) {
-            return (Drain::Preparing("an older layout version is still draining".to_owned()), None);
+        if !mutant::is(Mutant::DrainSkipsSettling) {
+            if !settled {
+                return (Drain::Preparing(Waiting::Unsettled.message()), None);
+            }
+            // A node that has lost its files, or is a moment behind, misses roles that the others still know.
+            if is_unheard(&self.access, layout).await {
+                return (Drain::Preparing(Waiting::Unheard.message()), None);
+            }
         }
         proof::advance(self.context, self.node, &self.admin, id, layout).await
     }
