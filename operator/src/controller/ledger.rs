@@ -16,8 +16,28 @@ use crate::decision::foreign_writer::{Content, intend};
 use crate::guard::ClusterKey;
 use crate::mutant::{self, Mutant};
 
-/// The record of one cluster as it was last written or is about to be; `None` before it was read.
-type Page = Option<LayoutWriterStatus>;
+/// The record of one cluster as it was last written or is about to be.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The record; `None` before it was read, and where there is none.
+    pub record: Option<LayoutWriterStatus>,
+    /// Generation of the cluster from which it was made.
+    generation: i64,
+}
+
+impl Page {
+    /// Whether the record was made from a newer spec than `cluster` has: whoever began to look before the spec changed
+    /// must not take back what was recorded since (a promoted site's first apply, a demotion).
+    pub fn is_ahead_of(&self, cluster: &GarageCluster) -> bool {
+        cluster.metadata.generation.unwrap_or_default() < self.generation
+    }
+
+    /// Takes `record` down, which was made from `cluster`.
+    pub fn put(&mut self, cluster: &GarageCluster, record: Option<LayoutWriterStatus>) {
+        self.generation = self.generation.max(cluster.metadata.generation.unwrap_or_default());
+        self.record = record;
+    }
+}
 
 /// The records by the UID of their cluster.
 #[derive(Clone, Debug, Default)]
@@ -33,8 +53,8 @@ impl Ledger {
             Arc::clone(pages.entry(cluster.uid().unwrap_or_default()).or_default())
         };
         let mut page = page.lock_owned().await;
-        if page.is_none() {
-            *page = cluster.status.as_ref().and_then(|status| status.layout_writer.clone());
+        if page.record.is_none() {
+            page.record = cluster.status.as_ref().and_then(|status| status.layout_writer.clone());
         }
         page
     }
@@ -53,7 +73,7 @@ impl Ledger {
         mut status: GarageClusterStatus,
     ) -> Result<GarageClusterStatus, ReconcileError> {
         let page = self.open(cluster).await;
-        status.layout_writer.clone_from(&page);
+        status.layout_writer.clone_from(&page.record);
         write_status(client, cluster, &status).await?;
         Ok(status)
     }
@@ -81,13 +101,41 @@ impl Ledger {
         let mut page = self.open(&cluster).await;
         // Read again: until the record was free, somebody else may have written the status.
         let Some(cluster) = read().await? else { return Ok(()) };
-        let record = intend(page.as_ref(), live, next);
+        let record = intend(page.record.as_ref(), live, next);
         let status = GarageClusterStatus {
             layout_writer: Some(record.clone()),
             ..cluster.status.clone().unwrap_or_default()
         };
         write_status(client, &cluster, &status).await?;
-        *page = Some(record);
+        page.put(&cluster, Some(record));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Page;
+    use crate::api::layout::LayoutSiteRole;
+    use crate::api::observed::LayoutWriterStatus;
+    use crate::api::v1beta2::{GarageCluster, GarageClusterSpec};
+
+    fn cluster(generation: i64) -> GarageCluster {
+        let mut cluster = GarageCluster::new("garage", GarageClusterSpec::default());
+        cluster.metadata.generation = Some(generation);
+        cluster
+    }
+
+    fn record(role: LayoutSiteRole) -> Option<LayoutWriterStatus> {
+        let (last_applied_version, baseline_version, intended, foreign) = (None, None, None, None);
+        Some(LayoutWriterStatus { role, last_applied_version, baseline_version, intended, foreign })
+    }
+
+    #[test]
+    fn a_record_of_a_newer_spec_is_ahead_of_whoever_began_before_it() {
+        let mut page = Page::default();
+        assert!(!page.is_ahead_of(&cluster(1)));
+        page.put(&cluster(3), record(LayoutSiteRole::Writer));
+        assert!(page.is_ahead_of(&cluster(2)));
+        assert!(!page.is_ahead_of(&cluster(3)));
     }
 }

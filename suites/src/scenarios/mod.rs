@@ -71,9 +71,56 @@ pub fn matrix() -> Vec<Scenario<Garage>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    const GUIDE: &str = include_str!("../../../docs/writing-scenarios.md");
+
+    /// Everything between backticks in the chapter on words that looks like a call of `world`: its name and its arguments.
+    fn words() -> BTreeSet<(&'static str, Vec<&'static str>)> {
+        let (_, chapter) = GUIDE.split_once("## The words").unwrap();
+        let (_, chapter) = chapter.split_once("Everything else").unwrap();
+        let (chapter, _) = chapter.split_once("A cell is made of").unwrap();
+        let quoted = chapter.split('`').skip(1).step_by(2);
+        let call = |text: &'static str| {
+            let (name, arguments) = text.strip_suffix(')')?.split_once('(')?;
+            let is_word =
+                !name.is_empty() && name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+            is_word.then(|| (name, arguments.split(", ").filter(|one| !one.is_empty()).collect()))
+        };
+        quoted.filter_map(call).collect()
+    }
+
+    /// Names of the parameters of the function `name`, without `self`.
+    fn parameters(sources: &'static str, name: &str) -> Option<Vec<&'static str>> {
+        let (_, rest) = sources
+            .split_once(&format!("pub async fn {name}("))
+            .or_else(|| sources.split_once(&format!("pub fn {name}(")))?;
+        let (list, _) = rest.split_once(") ").or_else(|| rest.split_once(")\n"))?;
+        let names = list.split(',').filter_map(|one| one.split_once(':')).map(|(name, _)| name.trim());
+        Some(names.collect())
+    }
+
+    #[test]
+    fn the_guide_tells_words_that_there_are_with_their_parameters() {
+        let sources = concat!(
+            include_str!("../world/mod.rs"),
+            include_str!("../world/admission.rs"),
+            include_str!("../world/calls.rs"),
+            include_str!("../world/change.rs"),
+            include_str!("../world/fault.rs"),
+            include_str!("../world/garage.rs"),
+            include_str!("../world/ready.rs"),
+            include_str!("../world/seen.rs"),
+        );
+        let words = words();
+        assert!(words.len() > 40, "{words:?}");
+        for (name, arguments) in words {
+            assert_eq!(parameters(sources, name), Some(arguments), "the word `{name}`");
+        }
+    }
+
     #[test]
     fn the_guide_shows_a_scenario_that_is_run() {
-        let guide = include_str!("../../../docs/writing-scenarios.md");
-        assert!(guide.contains(include_str!("retag.rs")), "docs/writing-scenarios.md and retag.rs differ");
+        assert!(GUIDE.contains(include_str!("retag.rs")), "docs/writing-scenarios.md and retag.rs differ");
     }
 }

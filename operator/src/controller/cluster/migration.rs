@@ -95,7 +95,7 @@ async fn record(
     if factor.is_some() {
         // The versions of the purged layout are over.
         let mut page = context.ledger.open(cluster).await;
-        *page = page.as_ref().map(forget_versions);
+        page.record = page.record.as_ref().map(forget_versions);
     }
     cluster.status = Some(context.ledger.write(&context.client, cluster, status).await?);
     Ok(())

@@ -112,7 +112,7 @@ async fn carry_out(
         }
         Requested::AcknowledgeForeignWriter => {
             let mut page = context.ledger.open(cluster).await;
-            *page = page.as_ref().map(acknowledge);
+            page.record = page.record.as_ref().map(acknowledge);
             return Ok(Ending::done());
         }
         Requested::AbortPurge => return Ok(ended(migration::stop(context, cluster).await?)),

@@ -29,14 +29,16 @@ pub(super) async fn write(
     let mut page = context.ledger.open(cluster).await;
     let mut before = cluster.status.clone().unwrap_or_default();
     // Nodes record what they apply: what was read at the beginning of this pass may be older.
-    before.layout_writer.clone_from(&page);
-    let mut after = next(cluster, &before, picture, &Time(Timestamp::now()));
+    before.layout_writer.clone_from(&page.record);
+    let writer =
+        if page.is_ahead_of(cluster) { page.record.clone() } else { layout_writer(&before, picture) };
+    let mut after = next(cluster, &before, picture, writer, &Time(Timestamp::now()));
     if mutant::is(Mutant::IdleChurn)
         && let Some(condition) = after.conditions.first_mut()
     {
         condition.message = format!("looked at {}", Timestamp::now());
     }
-    page.clone_from(&after.layout_writer);
+    page.put(cluster, after.layout_writer.clone());
     if after == before {
         return Ok(());
     }
@@ -67,12 +69,12 @@ fn next(
     cluster: &GarageCluster,
     before: &GarageClusterStatus,
     picture: &Picture,
+    writer: Option<LayoutWriterStatus>,
     now: &Time,
 ) -> GarageClusterStatus {
     let (facts, generation) = (&picture.facts, cluster.metadata.generation);
     let selector: Vec<String> =
         storage_selector(&cluster.name_any()).iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let writer = layout_writer(before, picture);
     let mut verdicts = conditions(facts);
     verdicts.extend(writer.as_ref().and_then(foreign_writer::verdict));
     if mutant::is(Mutant::ConditionNeverCleared)
@@ -138,7 +140,7 @@ fn health(health: &ClusterHealth) -> HealthStatus {
 #[cfg(test)]
 mod tests {
     use super::super::observe::Picture;
-    use super::next;
+    use super::{layout_writer, next};
     use crate::api::layout::LayoutSiteRole::{self, Follower, Writer};
     use crate::api::v1beta2::{GarageCluster, GarageClusterSpec, GarageClusterStatus};
     use crate::decision::cluster_state::ClusterFacts;
@@ -154,7 +156,8 @@ mod tests {
         let cluster = GarageCluster::new("garage", GarageClusterSpec::default());
         let facts = ClusterFacts { declared, follows: declared == Some(Follower), ..ClusterFacts::default() };
         let picture = Picture { facts, ..Picture::default() };
-        next(&cluster, before, &picture, &Time(Timestamp::from_second(second).unwrap()))
+        let writer = layout_writer(before, &picture);
+        next(&cluster, before, &picture, writer, &Time(Timestamp::from_second(second).unwrap()))
     }
 
     #[rstest]
