@@ -90,9 +90,20 @@ pub(super) async fn without_account(site: Site, client: &Client) -> Result<(), L
     }
 }
 
-async fn ask(client: &Client) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    client.request_text(http::Request::get("/readyz").body(Vec::new())?).await?;
-    Ok(())
+async fn ask(client: &Client) -> Result<(), String> {
+    let request = http::Request::get("/readyz").body(Vec::new()).map_err(|error| error.to_string())?;
+    match client.request_text(request).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) => Err(lacking(&status.message)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What an API server that is not ready says is lacking (Kubernetes, "API health endpoints": a line for each part, with
+/// `[-]` before those that are not well); all of it where it says it otherwise.
+fn lacking(answer: &str) -> String {
+    let lacking: Vec<&str> = answer.lines().filter(|line| line.starts_with("[-]")).collect();
+    if lacking.is_empty() { answer.trim().to_owned() } else { lacking.join(", ") }
 }
 
 async fn within(
@@ -113,5 +124,21 @@ async fn within(
             log: program.log().to_owned(),
             tail: program.log_tail(TAIL),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lacking;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::parts(
+        "[+]ping ok\n[-]etcd failed: reason withheld\n[+]log ok\nreadyz check failed\n",
+        "[-]etcd failed: reason withheld"
+    )]
+    #[case::otherwise("no way\n", "no way")]
+    fn of_a_server_that_is_not_ready_only_what_is_lacking_is_told(#[case] answer: &str, #[case] told: &str) {
+        assert_eq!(lacking(answer), told);
     }
 }
