@@ -58,7 +58,7 @@ pub(super) async fn api_server(site: Site, client: &Client, programs: &[&Child])
     let last = Mutex::new("no answer yet".to_owned());
     let asked = async {
         while let Err(error) = ask(client).await {
-            *last.lock().unwrap_or_else(PoisonError::into_inner) = error.to_string();
+            *last.lock().unwrap_or_else(PoisonError::into_inner) = error;
             tokio::time::sleep(ASK_EVERY).await;
         }
     };

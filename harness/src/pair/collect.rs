@@ -16,7 +16,6 @@ use crate::failure::{BoxError, chain};
 use crate::report::redaction::Redaction;
 use crate::run::directory::{self, ArtifactError};
 use crate::run::execute::client;
-use crate::scenario::namespace::CELL_LABEL;
 use crate::site::Site;
 
 /// How long one site may take. A site that does not answer must not keep the rest from being saved.
@@ -34,7 +33,7 @@ pub struct Collected {
     pub missing: Vec<String>,
 }
 
-/// Saves the objects in all cells' namespaces of both sites, all logs, and the hub's journal of `pair` below `into`.
+/// Saves the objects in all namespaces of both sites but those of Kubernetes itself, all logs, and the hub's journal of `pair` below `into`.
 ///
 /// Secrets are never asked for, and everything is redacted on its way. What cannot be saved is told in the result; an
 /// error is only that `into` cannot be written.
@@ -105,11 +104,9 @@ async fn objects(pair: &PairDescription, site: Site, into: &Path) -> Collected {
 
 async fn save_site(kubeconfig: &Path, folder: &Path, collected: &mut Collected) -> Result<(), BoxError> {
     let client = client(kubeconfig).await?;
-    let cells = ListParams::default().labels(CELL_LABEL);
-    let namespaces = Api::<Namespace>::all(client.clone()).list(&cells).await?;
+    let namespaces = Api::<Namespace>::all(client.clone()).list(&ListParams::default()).await?;
     let kinds = kinds(&client).await?;
-    for namespace in namespaces.items {
-        let name = namespace.name_any();
+    for name in namespaces.iter().map(Namespace::name_any).filter(|name| !is_kubernetes(name)) {
         for kind in &kinds {
             let api = Api::<DynamicObject>::namespaced_with(client.clone(), &name, kind);
             match save_kind(&api, &folder.join(&name).join(&kind.plural)).await {
@@ -122,6 +119,11 @@ async fn save_site(kubeconfig: &Path, folder: &Path, collected: &mut Collected) 
         }
     }
     Ok(())
+}
+
+/// Namespaces that Kubernetes keeps for itself; what a person made in a pair of their own may be in any other.
+fn is_kubernetes(namespace: &str) -> bool {
+    namespace.starts_with("kube-")
 }
 
 /// Every kind with a namespace that the site knows and that can be listed, each in its preferred version.

@@ -43,6 +43,15 @@ impl ReconcileError {
         matches!(source.as_ref(), kube::Error::Api(status) if status.is_conflict())
     }
 
+    /// What the API server has against an object that was sent to it, if that is what went wrong: the spec it was made from
+    /// makes no sense, and the next attempt ends as this one did.
+    pub fn objection(&self) -> Option<String> {
+        let Self::Kube { what, source } = self else { return None };
+        let kube::Error::Api(status) = source.as_ref() else { return None };
+        matches!(status.code, 400 | 422)
+            .then(|| format!("the API server did not let the operator {what}: {}", status.message))
+    }
+
     /// How long the API server wants to be left alone, if that is what it answered.
     pub fn throttled(&self) -> Option<Duration> {
         let Self::Kube { source, .. } = self else { return None };
@@ -75,6 +84,19 @@ mod tests {
         let status = serde_json::json!({ "code": code, "details": { "retryAfterSeconds": wait } });
         let status: Status = serde_json::from_value(status).unwrap();
         ReconcileError::kube("write")(kube::Error::Api(Box::new(status)))
+    }
+
+    #[rstest]
+    #[case::invalid(422, true)]
+    #[case::malformed(400, true)]
+    #[case::forbidden(403, false)]
+    #[case::conflict(409, false)]
+    #[case::broken(500, false)]
+    fn only_what_the_api_server_finds_wrong_with_an_object_is_an_objection(
+        #[case] code: u16,
+        #[case] is: bool,
+    ) {
+        assert_eq!(answered(code, 0).objection().is_some(), is);
     }
 
     #[rstest]

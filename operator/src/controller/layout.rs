@@ -69,6 +69,7 @@ async fn mutate(
 ) -> Result<Outcome, MutationError> {
     let admin = &access.admin;
     let layout = admin.cluster_layout().await?;
+    let intent = &seen(admin, &layout, intent).await?;
     match next_step(&layout, intent) {
         Step::Nothing => return Ok(Outcome::Settled),
         Step::Wait(Waiting::Foreign(_)) if mutant::is(Mutant::RevertForeignStaging) => {
@@ -100,6 +101,16 @@ async fn mutate(
             Ok(Outcome::Applied(version))
         }
     }
+}
+
+/// The intent without first roles for nodes that Garage does not see.
+async fn seen(admin: &AdminClient, layout: &ClusterLayout, intent: &Intent) -> Result<Intent, AdminError> {
+    let mut unseen = intent.unproven(layout);
+    if !unseen.is_empty() {
+        let status = admin.cluster_status().await?;
+        unseen.retain(|id| !status.is_up(id));
+    }
+    Ok(intent.clone().without(&unseen))
 }
 
 /// Whether another node knows of a change that the one at hand does not show. One that does not answer knows nothing.

@@ -125,16 +125,16 @@ mod tests {
         cluster
     }
 
-    fn record(role: LayoutSiteRole) -> Option<LayoutWriterStatus> {
+    fn record(role: LayoutSiteRole) -> LayoutWriterStatus {
         let (last_applied_version, baseline_version, intended, foreign) = (None, None, None, None);
-        Some(LayoutWriterStatus { role, last_applied_version, baseline_version, intended, foreign })
+        LayoutWriterStatus { role, last_applied_version, baseline_version, intended, foreign }
     }
 
     #[test]
     fn a_record_of_a_newer_spec_is_ahead_of_whoever_began_before_it() {
         let mut page = Page::default();
         assert!(!page.is_ahead_of(&cluster(1)));
-        page.put(&cluster(3), record(LayoutSiteRole::Writer));
+        page.put(&cluster(3), Some(record(LayoutSiteRole::Writer)));
         assert!(page.is_ahead_of(&cluster(2)));
         assert!(!page.is_ahead_of(&cluster(3)));
     }

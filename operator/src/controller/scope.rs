@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 
@@ -77,6 +77,21 @@ pub fn is_ready(pod: &Pod) -> bool {
         && conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
+/// Why a pod is not ready, as far as it says so itself: ` (ImagePullBackOff: …)`, or nothing.
+pub fn unready_because(pod: &Pod) -> String {
+    let status = pod.status.as_ref();
+    let of = |statuses: Option<&Vec<ContainerStatus>>| {
+        let waiting = |status: &ContainerStatus| status.state.as_ref()?.waiting.clone();
+        statuses.into_iter().flatten().find_map(waiting)
+    };
+    let waiting = of(status.and_then(|status| status.init_container_statuses.as_ref()))
+        .or_else(|| of(status.and_then(|status| status.container_statuses.as_ref())));
+    let Some(waiting) = waiting else { return String::new() };
+    let told = [waiting.reason, waiting.message].into_iter().flatten().filter(|text| !text.is_empty());
+    let told = told.collect::<Vec<_>>().join(": ");
+    if told.is_empty() { told } else { format!(" ({told})") }
+}
+
 /// The address of a pod that is not on its way out.
 pub fn address(pod: &Pod) -> Option<&str> {
     let address = pod.status.as_ref()?.pod_ip.as_deref()?;
@@ -96,4 +111,40 @@ pub fn steady<'a>(nodes: &[GarageNode], pods: &'a BTreeMap<String, Pod>) -> Vec<
     };
     let ready = pods.iter().filter(|(name, pod)| stays(name) && is_ready(pod));
     ready.filter_map(|(_, pod)| address(pod)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unready_because;
+    use k8s_openapi::api::core::v1::Pod;
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    #[rstest]
+    #[case::nothing_is_said(json!({}), "")]
+    #[case::it_runs(json!({"containerStatuses": [{"name": "g", "state": {"running": {}}}]}), "")]
+    #[case::a_reason(json!({"containerStatuses": [{"name": "g", "state": {"waiting": {"reason": "ContainerCreating"}}}]}), " (ContainerCreating)")]
+    #[case::why(json!({"containerStatuses": [{"name": "g", "state": {"waiting": {"reason": "CreateContainerConfigError", "message": "couldn't find key x"}}}]}), " (CreateContainerConfigError: couldn't find key x)")]
+    #[case::before_it_starts(json!({"initContainerStatuses": [{"name": "i", "state": {"waiting": {"reason": "ImagePullBackOff"}}}], "containerStatuses": [{"name": "g", "state": {"waiting": {"reason": "PodInitializing"}}}]}), " (ImagePullBackOff)")]
+    fn a_pod_that_is_not_ready_says_why(#[case] status: Value, #[case] told: &str) {
+        let ready = |mut container: Value| {
+            for (key, value) in [
+                ("image", json!("i")),
+                ("imageID", json!("")),
+                ("ready", json!(false)),
+                ("restartCount", json!(0)),
+            ] {
+                container[key] = value;
+            }
+            container
+        };
+        let mut status = status;
+        for list in ["initContainerStatuses", "containerStatuses"] {
+            if let Some(Value::Array(containers)) = status.get_mut(list) {
+                *containers = containers.drain(..).map(ready).collect();
+            }
+        }
+        let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "p"}, "status": status})).unwrap();
+        assert_eq!(unready_because(&pod), told);
+    }
 }

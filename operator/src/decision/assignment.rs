@@ -1,6 +1,6 @@
 //! Which role a `GarageNode` should have (operator contract §5.1, "Role tags").
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use kube::ResourceExt;
 
@@ -93,37 +93,59 @@ pub fn leaves(cluster: &GarageCluster, node: &GarageNode) -> bool {
 
 /// What this cluster wants of the layout: the roles of its nodes, and no roles for those that are leaving.
 ///
-/// An identity that two nodes claim is left alone: nobody can say which of them is right.
+/// An identity that several nodes claim is its [`holder`]'s, and left alone where there is none.
 pub fn intent(cluster: &GarageCluster, nodes: &[GarageNode]) -> Result<Intent, InvalidQuantity> {
-    let mut claims: BTreeMap<String, Vec<&GarageNode>> = BTreeMap::new();
-    for node in nodes {
-        if let Some(id) = identity(node) {
-            claims.entry(id).or_default().push(node);
-        }
-    }
-    let given_up = nodes.iter().filter_map(lost_source).filter(|id| !claims.contains_key(id));
+    let claims: BTreeSet<String> = nodes.iter().filter_map(identity).collect();
+    let given_up = nodes.iter().filter_map(lost_source).filter(|id| !claims.contains(id));
     let mut intent = Intent {
         removals: given_up.collect(),
         parameters: wanted_parameters(&cluster.spec.replication),
         factor: factor(cluster),
         ..Intent::default()
     };
-    for (id, claimants) in claims {
-        let [node] = claimants.as_slice() else { continue };
+    for id in claims {
+        let Some(node) = holder(cluster, &id, nodes) else { continue };
         if leaves(cluster, node) {
             intent.removals.insert(id);
         } else if node_rules::refusal(&node.spec).is_none()
             && node_rules::policy_refusal(cluster, node).is_none()
         {
             intent.roles.push(wanted_role(cluster, node, &id)?);
+            if !is_managed(node) {
+                intent.declared.insert(id);
+            }
         }
     }
     Ok(intent)
 }
 
-/// Another node of the cluster that claims the same identity.
-pub fn collision<'a>(node: &GarageNode, id: &str, nodes: &'a [GarageNode]) -> Option<&'a GarageNode> {
-    nodes.iter().find(|other| other.name_any() != node.name_any() && identity(other).as_deref() == Some(id))
+/// The node whose identity `id` is, of all that claim it: one that stays before one that leaves, and one that this site
+/// runs, whose identity was answered, before one for which it is only declared. None where nobody claims it, or nobody can
+/// say which of several is right.
+pub fn holder<'a>(cluster: &GarageCluster, id: &str, nodes: &'a [GarageNode]) -> Option<&'a GarageNode> {
+    let claimants = || nodes.iter().filter(|node| identity(node).as_deref() == Some(id));
+    let staying = || claimants().filter(|node| !leaves(cluster, node));
+    let managed: Vec<&GarageNode> = staying().filter(|node| is_managed(node)).collect();
+    match (managed.as_slice(), staying().collect::<Vec<_>>().as_slice()) {
+        ([one], _) | ([], [one]) => Some(one),
+        // Nobody wants the role any more.
+        ([], []) => claimants().next(),
+        _ => None,
+    }
+}
+
+/// Another node of the cluster that claims the identity of `node`, where that is not the [`holder`].
+pub fn collision<'a>(
+    cluster: &GarageCluster,
+    node: &GarageNode,
+    id: &str,
+    nodes: &'a [GarageNode],
+) -> Option<&'a GarageNode> {
+    let is_other = |other: &&GarageNode| other.name_any() != node.name_any();
+    match holder(cluster, id, nodes) {
+        Some(holder) => Some(holder).filter(is_other),
+        None => nodes.iter().filter(is_other).find(|other| identity(other).as_deref() == Some(id)),
+    }
 }
 
 /// The role that `node` declares, under the identity `id`.
@@ -187,13 +209,14 @@ pub fn wanted_parameters(replication: &Replication) -> Option<LayoutParameters> 
 
 #[cfg(test)]
 mod tests {
-    use super::{auto_capacity, collision, intent, wanted_role};
+    use super::{auto_capacity, collision, holder, intent, wanted_role};
     use crate::api::federation::DeletionPolicy;
     use crate::api::quantity::ByteQuantity;
     use crate::api::storage::{StorageTier, Volume};
-    use crate::api::v1beta1::{External, GarageNode, GarageNodeSpec};
+    use crate::api::v1beta1::{External, GarageNode, GarageNodeSpec, GarageNodeStatus};
     use crate::api::v1beta2::{GarageCluster, GarageClusterSpec};
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use kube::ResourceExt;
     use rstest::rstest;
 
     fn cluster() -> GarageCluster {
@@ -259,7 +282,53 @@ mod tests {
     fn an_identity_that_two_nodes_claim_is_left_alone() {
         let nodes = [external("west-1", 'b'), external("west-2", 'B')];
         assert!(intent(&cluster(), &nodes).unwrap().roles.is_empty());
-        assert!(collision(&nodes[0], &"b".repeat(64), &nodes).is_some());
+        assert!(collision(&cluster(), &nodes[0], &"b".repeat(64), &nodes).is_some());
+    }
+
+    fn leaving(mut node: GarageNode) -> GarageNode {
+        node.metadata.deletion_timestamp = Some(Time(k8s_openapi::jiff::Timestamp::UNIX_EPOCH));
+        node
+    }
+
+    fn run_here(name: &str, id: char) -> GarageNode {
+        let mut node = node();
+        node.metadata.name = Some(name.into());
+        node.status = Some(GarageNodeStatus {
+            node_id: Some(id.to_string().repeat(64)),
+            ..GarageNodeStatus::default()
+        });
+        node
+    }
+
+    #[rstest]
+    #[case::one(vec![external("a", 'b')], Some("a"))]
+    #[case::one_that_leaves(vec![leaving(external("a", 'b'))], Some("a"))]
+    #[case::two(vec![external("a", 'b'), external("c", 'b')], None)]
+    #[case::two_of_which_one_leaves(vec![leaving(external("a", 'b')), external("c", 'b')], Some("c"))]
+    #[case::two_that_leave(vec![leaving(external("a", 'b')), leaving(external("c", 'b'))], Some("a"))]
+    #[case::one_that_is_run_here(vec![external("a", 'b'), run_here("c", 'b')], Some("c"))]
+    #[case::two_that_are_run_here(vec![run_here("a", 'b'), run_here("c", 'b')], None)]
+    #[case::another(vec![external("a", 'd')], None)]
+    fn an_identity_is_held_by_who_stays_and_is_run_here(
+        #[case] nodes: Vec<GarageNode>,
+        #[case] held_by: Option<&str>,
+    ) {
+        let id = "b".repeat(64);
+        let holder = holder(&cluster(), &id, &nodes);
+        assert_eq!(holder.and_then(|node| node.metadata.name.as_deref()), held_by);
+        let roles = intent(&cluster(), &nodes).unwrap();
+        let touched = roles.roles.iter().any(|role| role.id == id) || roles.removals.contains(&id);
+        assert_eq!(touched, held_by.is_some());
+    }
+
+    #[test]
+    fn only_who_does_not_hold_an_identity_collides() {
+        let (id, nodes) = ("b".repeat(64), [external("a", 'b'), run_here("c", 'b')]);
+        assert_eq!(
+            collision(&cluster(), &nodes[0], &id, &nodes).map(ResourceExt::name_any).as_deref(),
+            Some("c")
+        );
+        assert!(collision(&cluster(), &nodes[1], &id, &nodes).is_none());
     }
 
     #[test]

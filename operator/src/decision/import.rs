@@ -3,13 +3,13 @@
 use super::assignment::WantedRole;
 use crate::garage::{ClusterLayout, ClusterStatus};
 
-/// The roles to import from a site: of nodes that are up there, have a role there and none here, and are not
-/// declared by this site. Capacity and tags are taken over as they are, the zone is the configured one.
+/// The roles to import from a site: of nodes that are up in its view and in this site's own, have a role there and none
+/// here, and are not declared by this site. A site that cannot be connected to shares no layout, whatever its admin API
+/// says. Capacity and tags are taken over as they are, the zone is the configured one.
 pub fn imports(
     zone: &str,
-    local: &ClusterLayout,
-    remote: &ClusterLayout,
-    remote_status: &ClusterStatus,
+    (local_status, local): (&ClusterStatus, &ClusterLayout),
+    (remote_status, remote): (&ClusterStatus, &ClusterLayout),
     is_declared: impl Fn(&str) -> bool,
 ) -> Vec<WantedRole> {
     remote
@@ -22,7 +22,10 @@ pub fn imports(
             tags: role.tags.clone(),
         })
         .filter(|role| {
-            local.role(&role.id).is_none() && remote_status.is_up(&role.id) && !is_declared(&role.id)
+            local.role(&role.id).is_none()
+                && remote_status.is_up(&role.id)
+                && local_status.is_up(&role.id)
+                && !is_declared(&role.id)
         })
         .collect()
 }
@@ -49,19 +52,22 @@ mod tests {
     }
 
     #[rstest]
-    #[case(&[], &["aa", "bb"], &["aa", "bb"], "", &["aa", "bb"])]
-    #[case(&["aa"], &["aa", "bb"], &["aa", "bb"], "", &["bb"])]
-    #[case(&[], &["aa", "bb"], &["bb"], "", &["bb"])]
-    #[case(&[], &["aa", "bb"], &["aa", "bb"], "aa", &["bb"])]
-    #[case(&["aa", "bb"], &["aa", "bb"], &["aa", "bb"], "", &[])]
-    fn only_unknown_living_undeclared_nodes_are_imported(
+    #[case::all(&[], &["aa", "bb"], &["aa", "bb"], &["aa", "bb"], "", &["aa", "bb"])]
+    #[case::known(&["aa"], &["aa", "bb"], &["aa", "bb"], &["aa", "bb"], "", &["bb"])]
+    #[case::down_there(&[], &["aa", "bb"], &["bb"], &["aa", "bb"], "", &["bb"])]
+    #[case::not_seen_here(&[], &["aa", "bb"], &["aa", "bb"], &["aa"], "", &["aa"])]
+    #[case::declared(&[], &["aa", "bb"], &["aa", "bb"], &["aa", "bb"], "aa", &["bb"])]
+    #[case::all_known(&["aa", "bb"], &["aa", "bb"], &["aa", "bb"], &["aa", "bb"], "", &[])]
+    fn only_unknown_living_connected_undeclared_nodes_are_imported(
         #[case] local: &[&str],
         #[case] remote: &[&str],
         #[case] living: &[&str],
+        #[case] seen: &[&str],
         #[case] declared: &str,
         #[case] imported: &[&str],
     ) {
-        let found = imports("west", &layout(local), &layout(remote), &up(living), |id| id == declared);
+        let (here, there) = (layout(local), layout(remote));
+        let found = imports("west", (&up(seen), &here), (&up(living), &there), |id| id == declared);
         assert_eq!(found.iter().map(|role| role.id.as_str()).collect::<Vec<_>>(), imported);
         assert!(
             found.iter().all(|role| role.zone == "west" && role.capacity == Some(7) && role.tags == ["t"])

@@ -13,12 +13,31 @@ const STORAGE_ROLE_LIMIT: usize = 256;
 pub struct Intent {
     /// Roles that should be there.
     pub roles: Vec<WantedRole>,
+    /// Those of `roles` that are only declared here: nobody has answered to their identity yet.
+    pub declared: BTreeSet<String>,
     /// Nodes (lower case) that should have no role.
     pub removals: BTreeSet<String>,
     /// Parameters that should be in force; `None` leaves them alone.
     pub parameters: Option<LayoutParameters>,
     /// Fewest storage roles with which Garage accepts an apply.
     pub factor: u32,
+}
+
+impl Intent {
+    /// Declared nodes that have neither a role nor a staged one. They have to be seen before they get their first: a
+    /// mistyped identity would take its share of the partitions at once, and could not be drained.
+    pub fn unproven(&self, layout: &ClusterLayout) -> BTreeSet<String> {
+        let staged =
+            |id: &str| layout.staged_role_changes.iter().any(|staged| staged.id.eq_ignore_ascii_case(id));
+        self.declared.iter().filter(|id| layout.role(id).is_none() && !staged(id)).cloned().collect()
+    }
+
+    /// The intent without the roles of `unseen`.
+    #[must_use]
+    pub fn without(mut self, unseen: &BTreeSet<String>) -> Self {
+        self.roles.retain(|role| !unseen.contains(&role.id));
+        self
+    }
 }
 
 /// The next step towards the intent.

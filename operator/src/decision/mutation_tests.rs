@@ -166,6 +166,21 @@ fn parameters_that_drifted_are_staged() {
     assert_eq!(next_step(&layout, &intent), Step::Stage { roles: vec![], parameters: Some(wanted) });
 }
 
+#[rstest]
+#[case::nobody_knows_it(layout(1, &["aa"], vec![]), &["bb"])]
+#[case::it_has_a_role(layout(1, &["aa", "bb"], vec![]), &[])]
+#[case::one_is_staged_already(layout(1, &["aa"], vec![staged("bb")]), &[])]
+fn a_declared_node_has_to_be_seen_before_its_first_role(
+    #[case] layout: ClusterLayout,
+    #[case] unproven: &[&str],
+) {
+    let intent = Intent { declared: BTreeSet::from(["bb".to_owned()]), ..intent(&["aa", "bb"]) };
+    let found = intent.unproven(&layout);
+    assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), unproven);
+    let rest = intent.without(&found);
+    assert_eq!(rest.roles.len(), 2 - unproven.len());
+}
+
 fn history(statuses: &[VersionStatus], syncs: Option<&[i64]>) -> LayoutHistory {
     let current = i64::try_from(statuses.len()).unwrap();
     let versions = statuses.iter().zip((1..=current).rev());

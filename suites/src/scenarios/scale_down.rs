@@ -51,7 +51,8 @@ fn cells() -> Vec<Cell> {
             .with(WEST, "Writer")
             .claims("StatefulSet, pod and finalizer are held while the role is there", &["matrix-remove", "d3-wait", "failure-scale-down"])
             .claims("it reports AwaitingLayoutWriter=True/PendingRoleRemoval, stays Ready and looks again by itself", &["condition-awaiting", "condition-ready", "enforce-pending"])
-            .claims("once the writer has removed the role it finishes by itself", &["d3-wait", "e2e-scale-down"]),
+            .claims("once the writer has removed the role it proves the blocks and finishes by itself", &["d3-wait", "e2e-scale-down"])
+            .claims("the writer's declaration goes as well, and waits for no proof of a node that others run", &["matrix-remove"]),
         Cell::control(NAME, "absent")
             .with(EAST, "Absent")
             .claims("a site without the field removes the role like a Writer and shows no trace", &["compat-absent"]),
@@ -79,11 +80,12 @@ fn run<'a>(scope: &'a Scope, stage: &'a Stage, cell: &'a Cell) -> BoxFuture<'a, 
         }
         world.node_gone(EAST, goes).await?;
         world.has_role(EAST, stays, &id, false).await?;
+        world.has_called(EAST, REPAIR, 0)?;
         if world.follows() {
+            world.node_gone(WEST, &declared(EAST, goes)).await?;
             world.condition(EAST, "AwaitingLayoutWriter", "False", "NothingPending").await?;
             world.stayed_ready(&ready)?;
         } else {
-            world.has_called(EAST, REPAIR, 0)?;
             world.tells_no_foreign_writer(EAST, 2).await?;
         }
         world.shows_role(EAST).await

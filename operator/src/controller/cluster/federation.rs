@@ -110,7 +110,15 @@ impl Sites<'_> {
             }
         }
         let declared = |id: &str| self.nodes.iter().any(|node| identity(node).as_deref() == Some(id));
-        result.imports.extend(imports(&remote.zone, &self.view.layout, &layout, &status, declared));
+        let seen = match pod.cluster_status().await {
+            Ok(seen) => seen,
+            Err(error) => {
+                result.missing.push(format!("{}: {}", remote.name, chain(&error)));
+                return;
+            }
+        };
+        let (here, there) = ((&seen, &self.view.layout), (&status, &layout));
+        result.imports.extend(imports(&remote.zone, here, there, declared));
     }
 }
 

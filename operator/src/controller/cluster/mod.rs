@@ -55,7 +55,10 @@ pub async fn reconcile(cluster: Arc<GarageCluster>, context: Arc<Context>) -> Re
     }
     operations::handle(&context, &mut cluster, &authority).await?;
     migration::keep(&context, &mut cluster, &authority).await?;
-    let fault = children::ensure(&context, &cluster).await?;
+    let fault = match children::ensure(&context, &cluster).await {
+        Ok(fault) => fault,
+        Err(error) => Some(error.objection().ok_or(error)?),
+    };
     let picture = observe::observe(&context, &cluster, authority.decision(), fault).await?;
     let mut settled = is_settled(&picture.facts);
     status::write(&context, &cluster, &picture).await?;

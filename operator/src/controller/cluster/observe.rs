@@ -86,7 +86,10 @@ pub(super) async fn observe(
     let pods = scope::pods(&context.client, cluster).await?;
     let mut picture = count(cluster, &nodes, &pods);
     picture.facts.fault = fault;
-    picture.storage_drain = nodes.iter().find_map(|node| storage_drain(cluster, node));
+    // A Follower records no drain: it must not keep its site from being promoted (design record D3).
+    if decision.effective() == LayoutSiteRole::Writer {
+        picture.storage_drain = nodes.iter().find_map(|node| storage_drain(cluster, node));
+    }
     picture.facts.drained = drained(cluster, &nodes);
     let shown = mutant::is(Mutant::AbsentShowsRole).then_some(LayoutSiteRole::Writer);
     picture.facts.declared = decision.declared().or(shown);
@@ -133,7 +136,7 @@ pub(super) async fn observe(
     Ok(picture)
 }
 
-/// The drain of a node, as the status of its cluster tells it. A Follower's node has none.
+/// The drain of a node, as the status of its cluster tells it.
 fn storage_drain(cluster: &GarageCluster, node: &GarageNode) -> Option<StorageDrainStatus> {
     let status = node.status.as_ref()?;
     let proof = status.drain.as_ref().filter(|_| leaves(cluster, node))?;

@@ -40,7 +40,7 @@ pub(super) async fn reconcile(
         }
     };
     let nodes = siblings(context, cluster, node).await?;
-    if let Some(other) = collision(node, &found.id, &nodes) {
+    if let Some(other) = collision(cluster, node, &found.id, &nodes) {
         let message = format!("GarageNode {} has the same identity {}", other.name_any(), found.id);
         return Ok(Observation::obstructed(Obstacle::failed("IdentityCollision", message)));
     }
@@ -116,6 +116,11 @@ impl Pass<'_> {
         if !self.wants_change(&layout, id) {
             return Ok(None);
         }
+        if layout.role(id).is_none()
+            && let Some(unseen) = self.unseen(id, &seen).await
+        {
+            return Ok(Some(unseen));
+        }
         if let Some(silent) = self.unidentified().filter(|_| layout.version == 0) {
             return Ok(Some(format!("GarageNode {silent} has not told its identity yet")));
         }
@@ -123,6 +128,15 @@ impl Pass<'_> {
             Outcome::Pending(why) => Some(why),
             Outcome::Applied(_) | Outcome::Settled => None,
         })
+    }
+
+    /// Why a declared node gets no first role yet: Garage does not see it, and cannot connect to where it is said to be.
+    async fn unseen(&self, id: &str, status: &ClusterStatus) -> Option<String> {
+        let external = self.node.spec.external.as_ref().filter(|_| !status.is_up(id))?;
+        let address = format!("{}:{}", external.address, external.port);
+        let dialled = self.access.admin.connect(&format!("{id}@{address}")).await;
+        let why = dialled.err().map(|error| format!(" ({})", chain(&error))).unwrap_or_default();
+        Some(format!("Garage has not seen node {id} at {address} yet; is its nodeId right?{why}"))
     }
 
     /// A node that runs and has not been asked yet: the first layout is made of all that run.

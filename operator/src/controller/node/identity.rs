@@ -7,7 +7,7 @@ use super::super::apply::write_status;
 use super::super::context::Context;
 use super::super::endpoints::Endpoints;
 use super::super::error::{ReconcileError, chain};
-use super::super::scope::{address, is_ready};
+use super::super::scope::{address, is_ready, unready_because};
 use crate::api::naming;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
@@ -52,7 +52,10 @@ pub(super) async fn discover(
         return Ok(Err(Obstacle::pending("PodMissing", format!("Pod {name} does not exist yet"))));
     };
     let (Some(uid), Some(ip), true) = (pod.uid(), address(&pod), is_ready(&pod)) else {
-        return Ok(Err(Obstacle::pending("PodNotReady", format!("Pod {name} is not ready"))));
+        return Ok(Err(Obstacle::pending(
+            "PodNotReady",
+            format!("Pod {name} is not ready{}", unready_because(&pod)),
+        )));
     };
     if let Some(found) = recorded(node, &uid) {
         return Ok(Ok(found));

@@ -1,4 +1,7 @@
 //! Carries a drain proof through: what is decided is recorded, then done.
+//!
+//! Whoever runs a node proves its drain: the node has to answer until the proof is complete, and only that site can keep
+//! it. So a Follower proves what the Writer's removal moved, and a Writer proves nothing for nodes that it only declares.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +12,7 @@ use super::super::apply::write_status;
 use super::super::context::Context;
 use super::super::error::{ReconcileError, chain};
 use crate::api::v1beta1::GarageNode;
+use crate::decision::assignment::is_managed;
 use crate::decision::drain_proof::{self, DrainProof, Seen};
 use crate::decision::node_state::Drain;
 use crate::garage::{AdminClient, AdminError, ClusterLayout};
@@ -19,7 +23,7 @@ pub(super) fn recorded(node: &GarageNode) -> Option<&DrainProof> {
     node.status.as_ref()?.drain.as_ref()
 }
 
-/// Records that this site is about to remove the role of a storage node, before it does.
+/// Records that the role of a storage node of this site is about to go, or has just gone.
 pub(super) async fn begin(
     context: &Context,
     node: &GarageNode,
@@ -27,7 +31,7 @@ pub(super) async fn begin(
     if let Some(proof) = recorded(node) {
         return Ok(Some(proof.clone()));
     }
-    if node.spec.gateway || !context.settings.drain_block_proof {
+    if node.spec.gateway || !is_managed(node) || !context.settings.drain_block_proof {
         return Ok(None);
     }
     let proof = DrainProof { started_at: Some(Time(Timestamp::now())), ..DrainProof::default() };
@@ -37,18 +41,17 @@ pub(super) async fn begin(
     Ok(Some(proof))
 }
 
-/// Takes the proof one step further; the caller records how far it is. A node whose drain was not begun by this site
-/// has nothing to prove here.
+/// Takes the proof one step further; the caller records how far it is. A node without one has nothing to prove here.
 ///
 /// Repairs are launched only from a recorded baseline, so that a crash in between cannot miss one.
 pub(super) async fn advance(
     context: &Context,
-    node: &GarageNode,
+    proof: Option<DrainProof>,
     admin: &AdminClient,
     id: &str,
     layout: &ClusterLayout,
 ) -> (Drain, Option<DrainProof>) {
-    let Some(proof) = recorded(node).cloned() else { return (Drain::Prepared, None) };
+    let Some(proof) = proof else { return (Drain::Prepared, None) };
     let skipped = !context.settings.drain_block_proof || mutant::is(Mutant::DrainSkipsProof);
     if proof.completed_at.is_some() || skipped {
         return (Drain::Prepared, Some(proof));
@@ -62,10 +65,15 @@ pub(super) async fn advance(
     };
     let now = Time(Timestamp::now());
     let step = drain_proof::advance(&proof, &seen, &now, context.settings.drain_quiet_period);
+    let mut failed = None;
     for target in &step.launch {
+        // One that does not answer keeps nobody else from beginning.
         if let Err(error) = admin.launch_repair(target, "blocks").await {
-            return (Drain::Preparing(chain(&error)), Some(step.proof));
+            failed.get_or_insert(error);
         }
+    }
+    if let Some(error) = failed {
+        return (Drain::Preparing(chain(&error)), Some(step.proof));
     }
     (step.waiting.map_or(Drain::Prepared, Drain::Preparing), Some(step.proof))
 }

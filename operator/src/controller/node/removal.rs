@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt as _;
 
 use super::super::context::Context;
 use super::super::endpoints::{Endpoints, LayoutAccess};
@@ -15,7 +16,7 @@ use super::{authority_of, proof};
 use crate::api::federation::DeletionPolicy;
 use crate::api::v1beta1::GarageNode;
 use crate::api::v1beta2::GarageCluster;
-use crate::decision::assignment::{identity, intent};
+use crate::decision::assignment::{holder, identity, intent, is_managed};
 use crate::decision::drain_proof::DrainProof;
 use crate::decision::factor_migration::hold;
 use crate::decision::mutation::{Waiting, has_settled};
@@ -40,6 +41,12 @@ pub(super) async fn advance(
     };
     let authority = authority_of(context, cluster);
     let nodes = scope::nodes(context, cluster).await?;
+    let holder = holder(cluster, &id, &nodes).filter(|other| other.name_any() != node.name_any());
+    if let Some(other) = holder.filter(|_| !is_managed(node)) {
+        // A declaration too many: what it named is somebody else's, and stays.
+        tracing::info!(node = %node.name_any(), holder = %other.name_any(), "the identity belongs to another GarageNode: its role stays");
+        return Ok(Observation::draining(Drain::PreparedNotInLayout));
+    }
     let pods = scope::pods(&context.client, cluster).await?;
     let (admin, access) = (endpoints.service(), endpoints.layout(&scope::steady(&nodes, &pods)));
     let removal = Removal { context, cluster, node, nodes: &nodes, authority: &authority, admin, access };
@@ -71,7 +78,7 @@ impl Removal<'_> {
         let (drain, proof) = match permitted {
             Some(Err(_)) if !gone && mutant::is(Mutant::BlockedAdvances) => (Drain::Prepared, None),
             Some(Err(refusal)) if !gone => (Drain::Blocked(refusal.to_string()), None),
-            None | Some(Err(_)) => self.after_removal(id, &layout).await,
+            None | Some(Err(_)) => self.after_removal(id, &layout).await?,
             Some(Ok(())) if self.is_fresh() => {
                 (Drain::Preparing("a moment is left for the cluster to be deleted, too".to_owned()), None)
             }
@@ -119,22 +126,33 @@ impl Removal<'_> {
         }
     }
 
-    /// The node still serves what the older version placed on it until everyone has synced; and if this site removed
-    /// the role, until its blocks are proved elsewhere.
-    async fn after_removal(&self, id: &str, layout: &ClusterLayout) -> (Drain, Option<DrainProof>) {
+    /// The node still serves what the older version placed on it until everyone has synced; and if this site runs it,
+    /// until its blocks are proved elsewhere.
+    async fn after_removal(
+        &self,
+        id: &str,
+        layout: &ClusterLayout,
+    ) -> Result<(Drain, Option<DrainProof>), ReconcileError> {
+        let had_role = self.node.status.as_ref().is_some_and(|status| status.in_layout);
+        let proof = match proof::recorded(self.node) {
+            // Another site has removed the role since this one looked last.
+            None if had_role => proof::begin(self.context, self.node).await?,
+            recorded => recorded.cloned(),
+        };
+        let preparing = |why: String| Ok((Drain::Preparing(why), proof.clone()));
         let settled = match self.admin.layout_history().await {
             Ok(history) => has_settled(&history, layout.version),
-            Err(error) => return (Drain::Preparing(chain(&error)), None),
+            Err(error) => return preparing(chain(&error)),
         };
         if !mutant::is(Mutant::DrainSkipsSettling) {
             if !settled {
-                return (Drain::Preparing(Waiting::Unsettled.message()), None);
+                return preparing(Waiting::Unsettled.message());
             }
             // A node that has lost its files, or is a moment behind, misses roles that the others still know.
             if is_unheard(&self.access, layout).await {
-                return (Drain::Preparing(Waiting::Unheard.message()), None);
+                return preparing(Waiting::Unheard.message());
             }
         }
-        proof::advance(self.context, self.node, &self.admin, id, layout).await
+        Ok(proof::advance(self.context, proof, &self.admin, id, layout).await)
     }
 }
