@@ -223,7 +223,12 @@ mod tests {
         for scenario in matrix().iter().filter(|scenario| scenario.row <= 4) {
             let cells = (scenario.cells)();
             for role in ["Writer", "Follower", "Absent"] {
-                assert!(cells.iter().any(|cell| cell.roles.east == Some(role)), "{}: {role}", scenario.name);
+                assert!(
+                    cells.iter().any(|cell| cell.roles.east == Some(role)),
+                    "{} is in row {}: rows 1 to 4 need a cell with .with(EAST, {role:?})",
+                    scenario.name,
+                    scenario.row
+                );
             }
         }
     }
@@ -233,10 +238,13 @@ mod tests {
         let record = record_page(&statements().unwrap(), &cells());
         assert!(
             record == include_str!("../../docs/record.md"),
-            "docs/record.md: `just generate` writes it anew"
+            "docs/record.md is old: cargo onewriter document record > docs/record.md"
         );
         let scenarios = scenarios_page(&matrix());
         let published = include_str!("../../docs/scenarios.md");
-        assert!(scenarios == published, "docs/scenarios.md: `just generate` writes it anew");
+        assert!(
+            scenarios == published,
+            "docs/scenarios.md is old: cargo onewriter document scenarios > docs/scenarios.md"
+        );
     }
 }

@@ -34,6 +34,14 @@ impl World<'_> {
         patched.map(drop).map_err(|error| Failure::harness(site, "change the GarageCluster", error))
     }
 
+    /// Changes the spec of a GarageNode of `site` by a merge patch.
+    pub async fn change_node(&self, site: Site, name: &str, spec: &Value) -> Result<(), Failure> {
+        self.step(format!("change the spec of GarageNode {name} on {site}: {spec}"));
+        let patch = json!({ "spec": spec });
+        let patched = self.nodes(site).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        patched.map(drop).map_err(|error| Failure::harness(site, "change the GarageNode", error))
+    }
+
     /// Gives the site another role in its spec.
     pub async fn set_role(&self, site: Site, role: &str) -> Result<(), Failure> {
         self.change(site, &json!({"layoutManagement": {"siteRole": role}})).await
