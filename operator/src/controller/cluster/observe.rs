@@ -86,10 +86,14 @@ pub(super) async fn observe(
     let pods = scope::pods(&context.client, cluster).await?;
     let mut picture = count(cluster, &nodes, &pods);
     picture.facts.fault = fault;
-    // A Follower records no drain: it must not keep its site from being promoted (design record D3).
-    if decision.effective() == LayoutSiteRole::Writer {
-        picture.storage_drain = nodes.iter().find_map(|node| storage_drain(cluster, node));
-    }
+    // A Follower records no drain, which would keep its site from being promoted (design record D3), but keeps the one that
+    // was recorded before a demotion.
+    let recorded = cluster.status.as_ref().and_then(|status| status.storage_drain.as_ref());
+    let drain = nodes.iter().find_map(|node| storage_drain(cluster, node));
+    picture.storage_drain = drain.filter(|drain| {
+        decision.effective() == LayoutSiteRole::Writer
+            || recorded.is_some_and(|recorded| recorded.node == drain.node)
+    });
     picture.facts.drained = drained(cluster, &nodes);
     let shown = mutant::is(Mutant::AbsentShowsRole).then_some(LayoutSiteRole::Writer);
     picture.facts.declared = decision.declared().or(shown);
