@@ -6,10 +6,12 @@
 //! | [`admin_api`] | an admin API that is down, slow, or answers nonsense |
 //! | [`lost_answers`] | writes whose answer is lost, refused, or overtaken |
 //! | [`secrets`] | tokens that are missing or unusable |
+//! | [`declarations`] | nodes that do not exist or are there twice, sites of another mesh, specs of which nothing can be made |
 //! | [`layout`] | foreign staged entries, nodes that change their identity |
 //! | [`kubernetes`] | conflicts, API servers that restart, missing permissions |
 
 mod admin_api;
+mod declarations;
 mod kubernetes;
 mod layout;
 mod lost_answers;
@@ -18,8 +20,15 @@ mod secrets;
 use libtest_mimic::Trial;
 
 pub fn trials() -> Vec<Trial> {
-    [admin_api::trials(), lost_answers::trials(), secrets::trials(), layout::trials(), kubernetes::trials()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        admin_api::trials(),
+        declarations::trials(),
+        lost_answers::trials(),
+        secrets::trials(),
+        layout::trials(),
+        kubernetes::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
