@@ -175,3 +175,26 @@ pub fn judge(checks: &[Box<dyn Check>], history: &History) -> Vec<Judgement> {
     }
     judging.end()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    fn violation() -> Finding {
+        Finding::violation(None, "it was written", None)
+    }
+
+    fn open() -> Finding {
+        Finding::unknown(None, "it cannot be told", None)
+    }
+
+    #[rstest]
+    #[case::nothing(vec![], '✓')]
+    #[case::only_open(vec![open()], '?')]
+    #[case::only_broken(vec![violation()], '✗')]
+    #[case::both(vec![open(), violation()], '✗')]
+    fn a_violation_is_marked_before_what_is_open(#[case] findings: Vec<Finding>, #[case] mark: char) {
+        assert_eq!(Judgement { findings, ..Judgement::default() }.mark(), mark);
+    }
+}

@@ -69,7 +69,7 @@ async fn mutate(
 ) -> Result<Outcome, MutationError> {
     let admin = &access.admin;
     let layout = admin.cluster_layout().await?;
-    let intent = &seen(admin, &layout, intent).await?;
+    let intent = &without_unseen(admin, &layout, intent).await?;
     match next_step(&layout, intent) {
         Step::Nothing => return Ok(Outcome::Settled),
         Step::Wait(Waiting::Foreign(_)) if mutant::is(Mutant::RevertForeignStaging) => {
@@ -104,7 +104,11 @@ async fn mutate(
 }
 
 /// The intent without first roles for nodes that Garage does not see.
-async fn seen(admin: &AdminClient, layout: &ClusterLayout, intent: &Intent) -> Result<Intent, AdminError> {
+async fn without_unseen(
+    admin: &AdminClient,
+    layout: &ClusterLayout,
+    intent: &Intent,
+) -> Result<Intent, AdminError> {
     let mut unseen = intent.unproven(layout);
     if !unseen.is_empty() {
         let status = admin.cluster_status().await?;

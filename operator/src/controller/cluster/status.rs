@@ -8,6 +8,7 @@ use tracing::info;
 use super::super::apply::write_status;
 use super::super::context::Context;
 use super::super::error::ReconcileError;
+use super::super::ledger::Page;
 use super::observe::Picture;
 use crate::api::condition::{AWAITING_LAYOUT_WRITER, Verdict, find, merge};
 use crate::api::layout::LayoutSiteRole;
@@ -30,8 +31,7 @@ pub(super) async fn write(
     let mut before = cluster.status.clone().unwrap_or_default();
     // Nodes record what they apply: what was read at the beginning of this pass may be older.
     before.layout_writer.clone_from(&page.record);
-    let writer =
-        if page.is_ahead_of(cluster) { page.record.clone() } else { layout_writer(&before, picture) };
+    let writer = record(&page, cluster, picture);
     let mut after = next(cluster, &before, picture, writer, &Time(Timestamp::now()));
     if mutant::is(Mutant::IdleChurn)
         && let Some(condition) = after.conditions.first_mut()
@@ -105,8 +105,13 @@ fn next(
     after
 }
 
+/// The record after this pass: that of the ledger, if it was made from a newer spec than this pass looked at.
+fn record(page: &Page, cluster: &GarageCluster, picture: &Picture) -> Option<LayoutWriterStatus> {
+    if page.is_ahead_of(cluster) { page.record.clone() } else { layout_writer(page.record.as_ref(), picture) }
+}
+
 /// The role in force and what is known of other writers, told only while the spec declares a role.
-fn layout_writer(before: &GarageClusterStatus, picture: &Picture) -> Option<LayoutWriterStatus> {
+fn layout_writer(before: Option<&LayoutWriterStatus>, picture: &Picture) -> Option<LayoutWriterStatus> {
     let facts = &picture.facts;
     facts.declared?;
     let role = if facts.follows && !mutant::is(Mutant::StatusRoleWrong) {
@@ -117,7 +122,7 @@ fn layout_writer(before: &GarageClusterStatus, picture: &Picture) -> Option<Layo
     // While nodes lose their layout on purpose, no version means anything.
     let live = picture.garage.as_ref().filter(|_| facts.migrating.is_none());
     let live = live.map(|garage| Content::of(&garage.layout));
-    Some(foreign_writer::observe(before.layout_writer.as_ref(), role, live.as_ref(), &picture.elsewhere))
+    Some(foreign_writer::observe(before, role, live.as_ref(), &picture.elsewhere))
 }
 
 fn number(count: usize) -> i32 {
@@ -139,8 +144,9 @@ fn health(health: &ClusterHealth) -> HealthStatus {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::ledger::Page;
     use super::super::observe::Picture;
-    use super::{layout_writer, next};
+    use super::{layout_writer, next, record};
     use crate::api::layout::LayoutSiteRole::{self, Follower, Writer};
     use crate::api::v1beta2::{GarageCluster, GarageClusterSpec, GarageClusterStatus};
     use crate::decision::cluster_state::ClusterFacts;
@@ -156,7 +162,7 @@ mod tests {
         let cluster = GarageCluster::new("garage", GarageClusterSpec::default());
         let facts = ClusterFacts { declared, follows: declared == Some(Follower), ..ClusterFacts::default() };
         let picture = Picture { facts, ..Picture::default() };
-        let writer = layout_writer(before, &picture);
+        let writer = layout_writer(before.layout_writer.as_ref(), &picture);
         next(&cluster, before, &picture, writer, &Time(Timestamp::from_second(second).unwrap()))
     }
 
@@ -170,6 +176,31 @@ mod tests {
     ) {
         let status = status(declared, &GarageClusterStatus::default(), 1);
         assert_eq!(status.layout_writer.map(|writer| writer.role), told);
+    }
+
+    #[rstest]
+    #[case::it_began_before_the_promotion(2, Writer)]
+    #[case::it_saw_the_promotion_taken_back(4, Follower)]
+    fn a_pass_takes_back_only_what_was_recorded_of_an_older_spec(
+        #[case] looked_at: i64,
+        #[case] recorded: LayoutSiteRole,
+    ) {
+        let of = |generation: i64| {
+            let mut cluster = GarageCluster::new("garage", GarageClusterSpec::default());
+            cluster.metadata.generation = Some(generation);
+            cluster
+        };
+        let sees = |role: LayoutSiteRole| {
+            let facts =
+                ClusterFacts { declared: Some(role), follows: role == Follower, ..ClusterFacts::default() };
+            Picture { facts, ..Picture::default() }
+        };
+        let mut page = Page::default();
+        page.put(&of(3), record(&Page::default(), &of(3), &sees(Writer)));
+
+        let after = record(&page, &of(looked_at), &sees(Follower));
+
+        assert_eq!(after.map(|writer| writer.role), Some(recorded));
     }
 
     #[test]
